@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cases/spec/case.hpp"
+#include "cases/spec/error.hpp"
+#include "cases/spec/model_spec.hpp"
+#include "cases/spec/select.hpp"
+
+namespace assay {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> sorted_entries(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    entries.push_back(at->path());
+  if (error)
+    throw InputError(folder.string(), "cannot be read: " + error.message(),
+                     "run inside the repository, or name its root with --root");
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+// Where in the case file, for messages.
+struct Spot {
+  const Case& test_case;
+  std::string pointer;
+  [[noreturn]] void refuse(const std::string& member, const std::string& problem,
+                           const std::string& advice = "") const {
+    throw InputError(test_case.file.string() + " " + pointer + member, problem, advice);
+  }
+};
+
+int64_t whole_length(const Input& input) { return static_cast<int64_t>(input.tokens.size()) + input.greedy; }
+
+const Input& input_named(const ModelConfig& config, const std::string& name, const Spot& spot,
+                         const std::string& member) {
+  try {
+    return config.input(name);
+  } catch (const InputError& error) {
+    spot.refuse(member, error.where() + " " + error.problem(), error.advice());
+  }
+}
+
+void require_length(int64_t length, const Input& input, const Spot& spot, const std::string& member) {
+  if (length > whole_length(input))
+    spot.refuse(member, fmt::format("{} tokens of input '{}', which has {} ({} and {} greedy)", length, input.name,
+                                    whole_length(input), input.tokens.size(), input.greedy));
+}
+
+void require_token(int64_t token, int64_t vocabulary, const Spot& spot, const std::string& member) {
+  if (token < 0 || token >= vocabulary)
+    spot.refuse(member, fmt::format("token {} is outside the vocabulary [0, {})", token, vocabulary));
+}
+
+// Columns of the row: padding and tokens.
+int64_t check_row(const Row& row, const Leg& leg, const ModelConfig& config, int64_t vocabulary, const Spot& spot) {
+  const Input& input = input_named(config, row.input, spot, "/input");
+  require_length(row.length, input, spot, "/length");
+  const auto prompt = static_cast<int64_t>(input.tokens.size());
+  if (leg.free_running && input.greedy == 0)
+    spot.refuse("/input", fmt::format("a free-running leg needs greedy tokens, and input '{}' has none", input.name),
+                "give the input \"greedy\" in the config, or take another input");
+  if (leg.free_running && row.length != 0 && row.length != prompt)
+    spot.refuse("/length", "a free-running row starts after the whole prompt", "leave its length out");
+  const int64_t length = row.length ? row.length : (leg.free_running ? prompt : whole_length(input));
+  if (row.change) {
+    if (spot.test_case.aspect != "causal") spot.refuse("/change", "only a case of the aspect causal changes a token");
+    if (row.change->position >= length)
+      spot.refuse("/change/position", fmt::format("position {} of {} tokens", row.change->position, length));
+    require_token(row.change->token, vocabulary, spot, "/change/token");
+    if (row.change->position < prompt && input.tokens[static_cast<size_t>(row.change->position)] == row.change->token)
+      spot.refuse("/change/token",
+                  fmt::format("position {} already holds token {}", row.change->position, row.change->token));
+  }
+  return row.pad + length;
+}
+
+void check_leg(const Leg& leg, const ModelConfig& config, const ModelSpec& spec, const Spot& spot) {
+  const int64_t vocabulary = spec.vocabulary(config);
+  int64_t columns = 0;
+  for (size_t i = 0; i < leg.rows.size(); ++i) {
+    const Spot row_spot{spot.test_case, fmt::format("{}/rows/{}", spot.pointer, i)};
+    const int64_t here = check_row(leg.rows[i], leg, config, vocabulary, row_spot);
+    if (i == 0) columns = here;
+    if (here != columns)
+      row_spot.refuse("", fmt::format("pad + length is {} columns here and {} in row 0", here, columns),
+                      "pad the shorter rows on the left");
+  }
+  require_token(leg.pad_token, vocabulary, spot, "/pad_token");
+
+  int64_t named = 0;
+  for (const CallSize& call : leg.calls) named += call.columns;
+  const bool takes_rest = !leg.calls.empty() && leg.calls.back().kind != CallSize::Kind::kColumns;
+  if (named > columns || (takes_rest && named == columns))
+    spot.refuse("/calls", fmt::format("the calls take {} columns{}, the leg has {}", named,
+                                      takes_rest ? " and leave none for the last" : "", columns));
+  if (!takes_rest && named < columns)
+    spot.refuse("/calls", fmt::format("the calls take {} of {} columns", named, columns),
+                "end with \"rest\" or \"each\"");
+  if (leg.before) {
+    const Input& input = input_named(config, leg.before->input, spot, "/before/input");
+    require_length(leg.before->length, input, spot, "/before/length");
+  }
+  const std::vector<std::string> ops = spec.ops(config);
+  for (const auto& entry : leg.forms)
+    if (std::find(ops.begin(), ops.end(), entry.first) == ops.end())
+      spot.refuse("/forms", fmt::format("{} has no op '{}'", config.model, entry.first),
+                  "nearest: " + nearest_list(entry.first, ops));
+}
+
+const Leg& leg_named(const Case& test_case, const std::string& name) {
+  return *std::find_if(test_case.legs.begin(), test_case.legs.end(), [&](const Leg& leg) { return leg.name == name; });
+}
+
+void check_case(const Case& test_case, const Corpus& corpus) {
+  const auto config = corpus.configs.find(test_case.model + "/" + test_case.config);
+  if (config == corpus.configs.end()) {
+    std::vector<std::string> known;
+    for (const auto& entry : corpus.configs)
+      if (entry.second.model == test_case.model) known.push_back(entry.second.name);
+    throw InputError(test_case.file.string() + " /config",
+                     test_case.model + " has no config '" + test_case.config + "'",
+                     "nearest: " + nearest_list(test_case.config, known));
+  }
+  const ModelSpec& spec = model_spec(test_case.model);
+  bool has_change = false;
+  for (size_t i = 0; i < test_case.legs.size(); ++i) {
+    const Leg& leg = test_case.legs[i];
+    check_leg(leg, config->second, spec, {test_case, fmt::format("/legs/{}", i)});
+    for (const Row& row : leg.rows) has_change = has_change || row.change;
+  }
+  if (test_case.aspect == "causal" && !has_change)
+    throw InputError(test_case.file.string() + " /legs", "a case of the aspect causal changes a token in some row");
+  for (size_t i = 0; i < test_case.agree.size(); ++i) {
+    const Leg& first = leg_named(test_case, test_case.agree[i].first);
+    const Leg& second = leg_named(test_case, test_case.agree[i].second);
+    const bool has_common = std::any_of(first.rows.begin(), first.rows.end(), [&](const Row& row) {
+      return std::any_of(second.rows.begin(), second.rows.end(),
+                         [&](const Row& other) { return row.input == other.input; });
+    });
+    if (!has_common)
+      throw InputError(fmt::format("{} /agree/{}", test_case.file.string(), i), "the two legs have no input in common");
+  }
+}
+
+void read_model_folder(const fs::path& folder, Corpus& corpus) {
+  const std::string model = folder.filename().string();
+  try {
+    model_spec(model);
+  } catch (const InputError& error) {
+    throw InputError(folder.string(), "is not the folder of a model: '" + model + "' " + error.problem(),
+                     error.advice());
+  }
+  for (const fs::path& file : sorted_entries(folder)) {
+    const std::string name = file.filename().string();
+    if (!name.ends_with(".json")) continue;
+    if (name.ends_with(".config.json")) {
+      ModelConfig config = read_config(file);
+      if (config.model != model)
+        throw InputError(file.string() + " /model", "'" + config.model + "' in the folder of '" + model + "'");
+      const std::string id = config.id();
+      corpus.configs.emplace(id, std::move(config));
+    } else if (name[0] != '.') {  // a leading dot is an unfinished write of ours
+      corpus.cases.push_back(read_case(file));
+    }
+  }
+}
+
+}  // namespace
+
+Corpus read_corpus(const fs::path& root) {
+  Corpus corpus;
+  corpus.root = root;
+  for (const fs::path& folder : sorted_entries(root / "cases" / "models"))
+    if (fs::is_directory(folder)) read_model_folder(folder, corpus);
+  std::sort(corpus.cases.begin(), corpus.cases.end(), [](const Case& a, const Case& b) { return a.id < b.id; });
+  for (const Case& test_case : corpus.cases) check_case(test_case, corpus);
+  return corpus;
+}
+
+}  // namespace assay

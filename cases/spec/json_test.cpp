@@ -1,0 +1,133 @@
+#include "cases/spec/json.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "cases/spec/error.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string refusal(std::string_view text) {
+  try {
+    parse_json(text, "file.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "assay-json-XXXXXX").string();
+    path = ::mkdtemp(pattern.data());
+  }
+  ~Folder() {
+    fs::permissions(path, fs::perms::owner_all);
+    fs::remove_all(path);
+  }
+  fs::path path;
+};
+
+TEST(Json, DuplicateKeysAreRefusedWithTheirPlace) {
+  const std::string text = refusal("{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 2}}");
+  EXPECT_TRUE(says(text, "file.json:2:")) << text;
+  EXPECT_TRUE(says(text, "\"c\" stands twice")) << text;
+  // The same name in two objects is no duplicate.
+  EXPECT_EQ(parse_json("[{\"a\": 1}, {\"a\": 2, \"b\": {\"a\": 3}}]", "x")[1]["b"]["a"], 3);
+}
+
+TEST(Json, TruncatedTextSaysSo) {
+  for (const char* text : {"{\"a\": [1, 2", "{\"a\": ", "{\"a", "", "[1,"}) {
+    EXPECT_TRUE(says(refusal(text), "truncated")) << text << " -> " << refusal(text);
+  }
+}
+
+TEST(Json, ErrorsNameLineAndColumn) {
+  const std::string text = refusal("{\n  \"a\": 1,\n  \"b\": x\n}");
+  EXPECT_TRUE(says(text, "file.json:3:8:")) << text;
+  EXPECT_FALSE(says(text, "json.exception")) << text;
+}
+
+TEST(Json, TrailingTextAndNonNumbersAreRefused) {
+  EXPECT_NE(refusal("{} {}"), "");
+  EXPECT_NE(refusal("[1] x"), "");
+  EXPECT_NE(refusal("{\"a\": NaN}"), "");
+  EXPECT_NE(refusal("{\"a\": Infinity}"), "");
+  EXPECT_NE(refusal("[1e999]"), "");
+  EXPECT_NE(refusal("[01]"), "");
+  EXPECT_NE(refusal("[1,]"), "");
+  EXPECT_NE(refusal("// c\n1"), "");
+  EXPECT_NE(refusal("\"\xff\""), "");
+}
+
+TEST(Json, DepthIsLimited) {
+  const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_EQ(refusal(nested(64)), "");
+  EXPECT_TRUE(says(refusal(nested(65)), "deeper than 64"));
+  EXPECT_TRUE(says(refusal(std::string(1000000, '[')), "deeper than 64"));
+}
+
+TEST(Json, NumbersPrintShortestAndReadBack) {
+  EXPECT_EQ(print_number(0.1f), "0.1");
+  EXPECT_EQ(print_number(0.1), "0.1");
+  EXPECT_EQ(print_number(std::nanf("")), "\"NaN\"");
+  EXPECT_EQ(print_number(std::numeric_limits<double>::infinity()), "\"Infinity\"");
+  EXPECT_EQ(print_number(-std::numeric_limits<float>::infinity()), "\"-Infinity\"");
+  for (float value : {1.0f / 3, 1e-45f, 3.4028235e38f, -0.0f, 16777217.0f, 5.1e-12f}) {
+    const std::string text = print_number(value);
+    EXPECT_EQ(parse_json(text, "x").get<float>(), value) << text;
+  }
+}
+
+TEST(Json, CanonicalFormDoesNotDependOnLayout) {
+  EXPECT_EQ(canonical(parse_json("{\"b\": [1.0, 2.50, \"x\\n\"],\n \"a\": {\"z\": null, \"y\": true}}", "x")),
+            "{\"a\":{\"y\":true,\"z\":null},\"b\":[1,2.5,\"x\\n\"]}");
+}
+
+TEST(Json, WritesAreWholeOrNot) {
+  Folder folder;
+  const fs::path file = folder.path / "out.json";
+  write_file(file, "one");
+  write_file(file, "two");
+  EXPECT_EQ(read_file(file), "two");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1);  // no temporary left
+}
+
+TEST(Json, UnusableFoldersAreHarnessErrors) {
+  Folder folder;
+  try {
+    write_file(folder.path / "missing" / "out.json", "x");
+    FAIL();
+  } catch (const HarnessError& error) {
+    EXPECT_TRUE(says(error.what(), (folder.path / "missing").string())) << error.what();
+    EXPECT_TRUE(says(error.what(), "No such file or directory")) << error.what();
+  }
+  std::ofstream(folder.path / "plain") << "x";
+  EXPECT_THROW(write_file(folder.path / "plain" / "out.json", "x"), HarnessError);
+  fs::create_directory(folder.path / "out.json");
+  EXPECT_THROW(write_file(folder.path / "out.json", "x"), HarnessError);
+  if (::geteuid() != 0) {  // root may write anywhere
+    fs::permissions(folder.path, fs::perms::owner_read | fs::perms::owner_exec);
+    EXPECT_THROW(write_file(folder.path / "other.json", "x"), HarnessError);
+  }
+}
+
+TEST(Json, MissingFilesAreInputErrors) {
+  Folder folder;
+  EXPECT_THROW(read_file(folder.path / "none.json"), InputError);
+  EXPECT_THROW(read_file(folder.path), InputError);
+}
+
+}  // namespace
+}  // namespace assay

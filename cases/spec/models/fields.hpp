@@ -1,0 +1,52 @@
+// FieldReader: strict reading of the Hugging Face fields of a config. Every error names file, pointer, what was
+// expected and what was found.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cases/spec/model_config.hpp"
+
+namespace assay {
+
+class FieldReader {
+ public:
+  explicit FieldReader(const ModelConfig& config) : config_(config) {}
+
+  // No released model comes near; twice the product of two such sizes still fits an int64.
+  static constexpr int64_t kLargestSize = int64_t{1} << 30;
+
+  // A whole number from least to most; `otherwise` where the field is absent.
+  int64_t size(const char* name, int64_t otherwise, int64_t least = 1, int64_t most = kLargestSize) const;
+  double positive(const char* name, double otherwise) const;
+  bool flag(const char* name, bool otherwise) const;
+  // [lo, hi] with lo <= hi; hi may be infinite: {"__float__": "Infinity"} or "Infinity".
+  std::pair<double, double> limits(const char* name, std::pair<double, double> otherwise) const;
+  // int(expand * hidden_size), as Python computes it.
+  int64_t expanded(int64_t hidden_size, double otherwise) const;
+  bool has(const char* name) const { return config_.fields.contains(name); }
+
+  // InputError for a field that is not in the list, with the nearest names.
+  void check_known(std::initializer_list<const char*> known) const;
+  // Fields that must have this value if they are there at all.
+  void check_word(const char* name, std::string_view only) const;
+  // A field that does not matter here, but must be a boolean if it is there at all.
+  void check_flags(std::initializer_list<const char*> names) const;
+  // intermediate_size, if it is there: a saved config may hold it, the original recomputes it, so another value lies.
+  void check_intermediate_size(int64_t recomputed) const;
+  // Elements of all weights and of one row's states, counted in float64 since it is a lie that has to be caught.
+  // InputError above 2^40: the table of weights is never built for such a config.
+  void check_elements(double outside_layers, double each_layer, int64_t layers) const;
+
+  [[noreturn]] void refuse(const char* name, const std::string& expected) const;
+
+ private:
+  std::string where(const std::string& name) const;
+
+  const ModelConfig& config_;
+};
+
+}  // namespace assay

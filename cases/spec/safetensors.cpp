@@ -1,0 +1,240 @@
+#include "cases/spec/safetensors.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "cases/spec/error.hpp"
+#include "cases/spec/json.hpp"
+#include "cases/spec/select.hpp"
+
+namespace assay {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kLargestHeader = 100'000'000;  // the format's own limit
+
+class File {
+ public:
+  explicit File(const std::filesystem::path& path) : path_(path.string()) {
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor_ < 0) throw InputError(path_, std::string("cannot be opened: ") + std::strerror(errno));
+    struct stat about {};
+    if (fstat(descriptor_, &about) != 0 || !S_ISREG(about.st_mode)) {
+      close(descriptor_);
+      throw InputError(path_, "is not a regular file");
+    }
+    size_ = static_cast<uint64_t>(about.st_size);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { close(descriptor_); }
+
+  uint64_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+
+  // The file may shrink after it was opened: a short read is an error, never zeros.
+  void read(uint64_t offset, std::byte* into, uint64_t bytes, const std::string& what) const {
+    while (bytes > 0) {
+      const ssize_t got = pread(descriptor_, into, bytes, static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw InputError(path_, what + " cannot be read: " + std::strerror(errno));
+      if (got == 0) throw InputError(path_, what + " ends early: the file was cut short");
+      offset += static_cast<uint64_t>(got);
+      into += got;
+      bytes -= static_cast<uint64_t>(got);
+    }
+  }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  uint64_t size_ = 0;
+};
+
+struct Entry {
+  DType dtype;
+  Shape shape;
+  uint64_t begin, end;  // within the data
+};
+
+DType parse_dtype(const Json& value, const std::string& where) {
+  constexpr DType kKnown[] = {DType::kF64, DType::kF32, DType::kF16, DType::kBF16,
+                              DType::kI64, DType::kI32, DType::kU8};
+  std::string names;
+  for (const DType dtype : kKnown) {
+    if (value.is_string() && value.get<std::string>() == safetensors_name(dtype)) return dtype;
+    names += (names.empty() ? "" : ", ") + std::string(safetensors_name(dtype));
+  }
+  throw InputError(where, "dtype " + value.dump() + " cannot be read", "known: " + names);
+}
+
+uint64_t parse_size(const Json& value, const std::string& where, const char* what) {
+  if (!value.is_number_unsigned())
+    throw InputError(where, fmt::format("{} must be whole numbers of 0 or more, got {}", what, value.dump()));
+  return value.get<uint64_t>();
+}
+
+Entry parse_entry(const Json& value, const std::string& where, uint64_t data_bytes) {
+  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+      !value.contains("data_offsets"))
+    throw InputError(where, "must have exactly dtype, shape and data_offsets");
+  Entry entry{parse_dtype(value.at("dtype"), where), {}, 0, 0};
+  if (!value.at("shape").is_array()) throw InputError(where, "shape must be an array");
+  for (const Json& dimension : value.at("shape")) {
+    const uint64_t size = parse_size(dimension, where, "dimensions");
+    if (size > static_cast<uint64_t>(INT64_MAX))
+      throw InputError(where, fmt::format("dimension {} is too large", size));
+    entry.shape.push_back(static_cast<int64_t>(size));
+  }
+  const Json& offsets = value.at("data_offsets");
+  if (!offsets.is_array() || offsets.size() != 2) throw InputError(where, "data_offsets must be [begin, end]");
+  entry.begin = parse_size(offsets[0], where, "data_offsets");
+  entry.end = parse_size(offsets[1], where, "data_offsets");
+  if (entry.begin > entry.end) throw InputError(where, "data_offsets are reversed");
+  if (entry.end > data_bytes)
+    throw InputError(where, fmt::format("ends at byte {} of {} bytes of data", entry.end, data_bytes),
+                     "the file was cut short, or its header lies");
+  int64_t count = 0;
+  try {
+    count = element_count(entry.shape);
+  } catch (const InputError& error) {
+    throw InputError(where, error.problem());
+  }
+  const auto elements = static_cast<uint64_t>(count);
+  const uint64_t width = size_of(entry.dtype);
+  if (elements > UINT64_MAX / width || elements * width != entry.end - entry.begin)
+    throw InputError(where, fmt::format("shape {} of {} does not fill its {} bytes", to_string(entry.shape),
+                                        safetensors_name(entry.dtype), entry.end - entry.begin));
+  return entry;
+}
+
+class SafetensorsSource : public WeightSource {
+ public:
+  explicit SafetensorsSource(const std::filesystem::path& path) : file_(path) {
+    if (file_.size() < 8) throw InputError(file_.path(), "is too short for a safetensors header");
+    unsigned char length_bytes[8];
+    file_.read(0, reinterpret_cast<std::byte*>(length_bytes), 8, "the header's length");
+    uint64_t length = 0;
+    for (int i = 7; i >= 0; --i) length = length << 8 | length_bytes[i];
+    if (length > kLargestHeader || length > file_.size() - 8)
+      throw InputError(file_.path(), fmt::format("header of {} bytes in a file of {}", length, file_.size()),
+                       "not a safetensors file, or cut short");
+    std::string header(length, '\0');
+    file_.read(8, reinterpret_cast<std::byte*>(header.data()), length, "the header");
+    if (header.empty() || header[0] != '{') throw InputError(file_.path(), "header does not start with '{'");
+    data_ = 8 + length;
+    const uint64_t data_bytes = file_.size() - data_;
+    const Json document = parse_json(header, path);  // duplicate names are errors there
+    for (const auto& [name, value] : document.items()) {
+      const std::string where = file_.path() + " tensor '" + name + "'";
+      if (name == "__metadata__") {
+        check_metadata(value);
+      } else {
+        entries_.emplace(name, parse_entry(value, where, data_bytes));
+      }
+    }
+    check_layout(data_bytes);
+  }
+
+  std::vector<std::string> names() const override {
+    std::vector<std::string> all;
+    for (const auto& entry : entries_) all.push_back(entry.first);
+    return all;
+  }
+  bool has(const std::string& name) const override { return entries_.count(name) > 0; }
+
+  HostTensor read(const std::string& name) const override {
+    const auto found = entries_.find(name);
+    if (found == entries_.end()) {
+      throw InputError(file_.path(), "has no tensor '" + name + "'", "nearest: " + nearest_list(name, names()));
+    }
+    const Entry& entry = found->second;
+    HostTensor tensor(entry.dtype, entry.shape);
+    file_.read(data_ + entry.begin, tensor.bytes().data(), entry.end - entry.begin, "tensor '" + name + "'");
+    return tensor;
+  }
+
+ private:
+  void check_metadata(const Json& value) const {
+    const std::string where = file_.path() + " __metadata__";
+    if (!value.is_object()) throw InputError(where, "must be an object of strings");
+    for (const auto& [key, text] : value.items())
+      if (!text.is_string()) throw InputError(where, "'" + key + "' must be a string");
+  }
+
+  // Every byte belongs to exactly one tensor.
+  void check_layout(uint64_t data_bytes) const {
+    std::vector<const std::pair<const std::string, Entry>*> order;
+    for (const auto& entry : entries_) order.push_back(&entry);
+    std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);
+    });
+    uint64_t at = 0;
+    std::string before = "the start";
+    for (const auto* entry : order) {
+      const std::string where = file_.path() + " tensor '" + entry->first + "'";
+      if (entry->second.begin < at) throw InputError(where, "overlaps " + before);
+      if (entry->second.begin > at) throw InputError(where, "leaves a hole after " + before);
+      at = entry->second.end;
+      before = "'" + entry->first + "'";
+    }
+    if (at != data_bytes)
+      throw InputError(file_.path(), fmt::format("has {} bytes after its last tensor", data_bytes - at));
+  }
+
+  File file_;
+  uint64_t data_ = 0;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace
+
+std::shared_ptr<const WeightSource> open_safetensors(const std::filesystem::path& file) {
+  return std::make_shared<SafetensorsSource>(file);
+}
+
+void write_safetensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t at = 0;
+  for (const NamedTensor& tensor : tensors) {
+    if (tensor.name == "__metadata__") throw InputError(file.string(), "__metadata__ cannot name a tensor");
+    if (header.contains(tensor.name)) throw InputError(file.string(), "tensor '" + tensor.name + "' is given twice");
+    const uint64_t end = at + tensor.value.bytes().size();
+    header[tensor.name] = {{"dtype", safetensors_name(tensor.value.dtype())},
+                           {"shape", tensor.value.shape()},
+                           {"data_offsets", {at, end}}};
+    at = end;
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::exception&) {
+    throw InputError(file.string(), "a tensor's name or a metadata string is not UTF-8");
+  }
+  text.append((8 - text.size() % 8) % 8, ' ');
+  std::string document;
+  document.reserve(8 + text.size() + at);
+  document.assign(8, '\0');
+  for (int i = 0; i < 8; ++i) document[static_cast<size_t>(i)] = static_cast<char>(text.size() >> (8 * i));
+  document += text;
+  for (const NamedTensor& tensor : tensors) {
+    const auto bytes = tensor.value.bytes();
+    document.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  write_file(file, document);
+}
+
+}  // namespace assay

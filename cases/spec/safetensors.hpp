@@ -1,0 +1,21 @@
+// safetensors files (format: 8-byte little-endian header length, JSON header, data). Reading checks everything before
+// the first tensor is touched: header length against file size, JSON (duplicate names, closed fields), dtype, shape
+// products, offsets inside the data, no overlaps and no holes. Errors are InputError naming file and tensor.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cases/spec/weight_source.hpp"
+
+namespace assay {
+
+std::shared_ptr<const WeightSource> open_safetensors(const std::filesystem::path& file);
+
+void write_safetensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata);
+
+}  // namespace assay

@@ -1,0 +1,28 @@
+// Selectors: which cases a command is about. A selector is a model ("mamba2"), a glob over case ids ("*/cache.*"), a
+// term "model:", "aspect:", "op:", "tier:", "config:" followed by a name or glob, or "@file" with one selector a line.
+// Several selectors: union.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cases/spec/case.hpp"
+
+namespace assay {
+
+inline constexpr const char* kAspects[] = {"logits", "generate", "padding",      "batch",  "cache",
+                                           "causal", "mixer",    "beams",        "long",   "fp16",
+                                           "bf16",   "int4",     "static_cache", "offload"};
+
+bool glob_matches(std::string_view pattern, std::string_view text);  // * and ?
+
+// Up to three known names close to a wrong one, nearest first.
+std::vector<std::string> nearest(const std::string& wrong, const std::vector<std::string>& known);
+// The same as text for an error's advice: "mamba2, mamba"; "(none)" if nothing is known.
+std::string nearest_list(const std::string& wrong, const std::vector<std::string>& known);
+
+// Cases in corpus order. InputError: an unknown name (with the nearest ones) or nothing selected.
+std::vector<const Case*> select_cases(const Corpus& corpus, const std::vector<std::string>& selectors);
+
+}  // namespace assay

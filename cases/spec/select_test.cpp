@@ -1,0 +1,114 @@
+#include "cases/spec/select.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cases/spec/error.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Corpus& repository() {
+  static const Corpus corpus = read_corpus(ASSAY_ROOT);
+  return corpus;
+}
+
+std::vector<std::string> ids(const std::vector<std::string>& selectors) {
+  std::vector<std::string> result;
+  for (const Case* test_case : select_cases(repository(), selectors)) result.push_back(test_case->id);
+  return result;
+}
+
+std::string refusal(const std::vector<std::string>& selectors) {
+  try {
+    select_cases(repository(), selectors);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_parts(const std::string& text, std::initializer_list<const char*> parts) {
+  EXPECT_NE(text, "") << "was accepted";
+  for (const char* part : parts) EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in: " << text;
+}
+
+TEST(Glob, StarsAndQuestionMarks) {
+  EXPECT_TRUE(glob_matches("*", ""));
+  EXPECT_TRUE(glob_matches("*/cache.*", "mamba2/cache.splits"));
+  EXPECT_TRUE(glob_matches("mamba?/cache.*", "mamba2/cache.splits"));
+  EXPECT_FALSE(glob_matches("mamba?/cache.*", "mamba/cache.splits"));
+  EXPECT_TRUE(glob_matches("*a*b*c", "xaxbxbxc"));
+  EXPECT_FALSE(glob_matches("*a*b*c", "xaxbxcx"));
+  EXPECT_FALSE(glob_matches("", "a"));
+  // Every star backtracks to the last one only: no exponential time.
+  EXPECT_FALSE(glob_matches("*a*a*a*a*a*a*a*a*a*a*a*b", std::string(5000, 'a')));
+}
+
+TEST(Nearest, ByEditDistance) {
+  EXPECT_EQ(nearest("mamba3", {"jamba", "mamba2", "zamba"}).front(), "mamba2");
+  EXPECT_EQ(nearest("lenght", {"pad", "length", "input"}).front(), "length");
+  EXPECT_TRUE(nearest("xyzzy", {"pad"}).empty());
+  EXPECT_EQ(nearest("a", {"b", "c", "a1", "a2", "a3", "a4"}).size(), 3u);
+}
+
+TEST(Select, ModelsGlobsAndTerms) {
+  const std::vector<std::string> mamba2 = ids({"mamba2"});
+  EXPECT_FALSE(mamba2.empty());
+  for (const std::string& id : mamba2) EXPECT_EQ(id.rfind("mamba2/", 0), 0u) << id;
+  EXPECT_EQ(ids({"model:mamba2"}), mamba2);
+  EXPECT_EQ(ids({"mamba2/*"}), mamba2);
+  EXPECT_EQ(ids({"*"}).size(), repository().cases.size());
+  EXPECT_EQ(ids({"aspect:cache"}), ids({"*/cache.*"}));
+  EXPECT_EQ(ids({"op:ssd"}), mamba2);
+  EXPECT_EQ(ids({"mamba2/cache.splits"}), std::vector<std::string>{"mamba2/cache.splits"});
+  EXPECT_EQ(ids({"tier:smoke"}).size() + ids({"tier:ci"}).size(), repository().cases.size());
+  EXPECT_EQ(ids({"config:mamba2/awkward"}).size() + ids({"config:mamba/awkward"}).size(),
+            ids({"config:awkward"}).size());
+}
+
+TEST(Select, UnionInCorpusOrderWithoutRepeats) {
+  EXPECT_EQ(ids({"mamba2", "mamba", "mamba2/cache.splits"}), ids({"*"}));
+}
+
+TEST(Select, FilesHoldOneSelectorALine) {
+  std::string pattern = (fs::temp_directory_path() / "assay-select-XXXXXX").string();
+  const int descriptor = ::mkstemp(pattern.data());
+  ASSERT_GE(descriptor, 0);
+  std::ofstream(pattern) << "# smoke only\n\n  mamba/cache.splits  # trailing words\nmamba2/cache.splits\n";
+  EXPECT_EQ(ids({"@" + pattern}), (std::vector<std::string>{"mamba/cache.splits", "mamba2/cache.splits"}));
+  std::ofstream(pattern) << "# nothing\n";
+  expect_parts(refusal({"@" + pattern}), {"no selector"});
+  std::ofstream(pattern) << "@" << pattern << "\n";
+  expect_parts(refusal({"@" + pattern}), {"name each other"});
+  fs::remove(pattern);
+  expect_parts(refusal({"@" + pattern}), {"no such file"});
+}
+
+TEST(Select, UnknownNamesListTheNearest) {
+  expect_parts(refusal({"mamba3"}), {"mamba3", "mamba2"});
+  expect_parts(refusal({"mamba3/*"}), {"mamba3", "mamba2"});
+  expect_parts(refusal({"mamba2/cache.split"}), {"mamba2/cache.splits"});
+  expect_parts(refusal({"aspect:cash"}), {"cash", "cache"});
+  expect_parts(refusal({"op:sdd"}), {"sdd", "ssd"});
+  expect_parts(refusal({"tier:smok"}), {"smoke"});
+  expect_parts(refusal({"config:tinny"}), {"tiny"});
+  expect_parts(refusal({"aspects:cache"}), {"aspects:", "aspect"});
+  expect_parts(refusal({"mamba2", "mamba3"}), {"mamba3"});
+}
+
+TEST(Select, NothingSelectedIsAnError) {
+  expect_parts(refusal({}), {"no selector"});
+  expect_parts(refusal({""}), {"empty"});
+  expect_parts(refusal({"aspect:"}), {"names nothing"});
+  expect_parts(refusal({"mamba2/nothing.*"}), {"matches no case"});
+  expect_parts(refusal({"aspect:offload"}), {"matches no case"});
+}
+
+}  // namespace
+}  // namespace assay
