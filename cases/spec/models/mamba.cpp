@@ -97,7 +97,9 @@ std::vector<WeightSpec> weights(const ModelConfig& config) {
     table.push_back({mixer + "dt_proj.bias", {I}, Role::kDtBias, 1, {}});
     table.push_back({mixer + "A_log", {I, N}, Role::kALog, 1, {}});
     table.push_back({mixer + "D", {I}, Role::kSkip, 1, {}});
-    table.push_back({mixer + "out_proj.weight", {H, I}, Role::kOutProj, I, {}});
+    // A tied head favours a token's own embedding: the blocks must add more than it.
+    table.push_back(
+        {mixer + "out_proj.weight", {H, I}, Role::kOutProj, I, {{0, H, f.tie_word_embeddings ? 4.0 : 1.0}}});
     if (f.use_bias) table.push_back({mixer + "out_proj.bias", {H}, Role::kLinearBias, 1, {}});
   }
   table.push_back({"backbone.norm_f.weight", {H}, Role::kNorm, 1, {}});

@@ -1,0 +1,29 @@
+// Guard words and poison: device side of the arena's checked mode.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace assay::fast {
+
+// Both are NaN as float32: a kernel that reads fresh memory, or beyond its buffer, computes NaN.
+inline constexpr uint32_t kPoison = 0xFFFFFFFFu;
+inline constexpr uint32_t kGuard = 0xFFA5C396u;
+
+// words [0, words) at base: kPoison in [payload_begin, payload_end), kGuard elsewhere.
+void fill_guarded(uint32_t* base, int64_t words, int64_t payload_begin, int64_t payload_end, cudaStream_t stream);
+
+struct GuardRegion {
+  const uint32_t* words;
+  int64_t count;
+};
+
+// regions, first: device pointers. *first becomes the smaller of itself and the index of the first region that holds a
+// word other than kGuard. The caller sets *first to INT_MAX before.
+void find_overwritten(const GuardRegion* regions, int count, int* first, cudaStream_t stream);
+
+// Whether the running device can execute the kernels that were built (false: no image for its architecture).
+bool kernels_fit_device();
+
+}  // namespace assay::fast

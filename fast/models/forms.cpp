@@ -1,0 +1,41 @@
+#include "fast/models/forms.hpp"
+
+#include <algorithm>
+
+#include "cases/spec/error.hpp"
+
+namespace assay::fast {
+
+const std::map<std::string, std::vector<std::string>>& op_forms() {
+  static const std::map<std::string, std::vector<std::string>> forms = {
+      {"causal_conv1d", {"sequence", "update"}},
+      {"selective_scan", {"sequence", "update"}},
+      {"ssd", {"chunked", "update"}},
+  };
+  return forms;
+}
+
+void check_forms(const std::map<std::string, std::string>& forms) {
+  for (const auto& [op, form] : forms) {
+    const auto known = op_forms().find(op);
+    if (known == op_forms().end()) throw UnsupportedError("op " + op, "has no forms to choose from in the fast path");
+    if (std::find(known->second.begin(), known->second.end(), form) == known->second.end()) {
+      std::string list;
+      for (const std::string& name : known->second) list += (list.empty() ? "" : ", ") + name;
+      throw UnsupportedError("op " + op, "the fast path has no form '" + form + "'", "forms: " + list);
+    }
+  }
+}
+
+FormChoice form_choice(const std::map<std::string, std::string>& forms, const std::string& op) {
+  const auto asked = forms.find(op);
+  if (asked == forms.end()) return FormChoice::kByCall;
+  return asked->second == "update" ? FormChoice::kUpdate : FormChoice::kSequence;
+}
+
+SequenceForm form_of_call(FormChoice choice, int64_t columns, bool is_warm) {
+  if (choice == FormChoice::kByCall) return columns == 1 && is_warm ? SequenceForm::kUpdate : SequenceForm::kSequence;
+  return choice == FormChoice::kUpdate ? SequenceForm::kUpdate : SequenceForm::kSequence;
+}
+
+}  // namespace assay::fast

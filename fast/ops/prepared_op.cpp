@@ -1,0 +1,238 @@
+#include "fast/ops/prepared_op.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "cases/spec/error.hpp"
+#include "fast/blocks/sequence_ops.hpp"
+#include "fast/device/check.hpp"
+#include "fast/kernels/embedding.hpp"
+#include "fast/kernels/gated_rms_norm.hpp"
+#include "fast/kernels/rms_norm.hpp"
+#include "fast/models/forms.hpp"
+#include "fast/ops/op_inputs.hpp"
+
+namespace assay::fast {
+
+namespace {
+
+struct Preparation {
+  Context& context;
+  Arena& arena;
+  OpInputs& in;
+  SequenceForm form;
+  PreparedOp op;
+
+  float* output(const std::string& name, Shape shape) {
+    const Tensor<float> tensor = allocate<float>(arena, std::move(shape), name);
+    op.outputs.emplace_back(name, tensor);
+    op.bytes += 4.0 * static_cast<double>(tensor.count());
+    return tensor.data;
+  }
+
+  // An update form steps in place, starting from the initial state: the copy belongs to the preparation, so that
+  // launches are timed without it.
+  const float* start_of(const float* initial, float* final_state) {
+    if (form == SequenceForm::kSequence) return initial;
+    const Tensor<float>& tensor = op.outputs.back().second;
+    if (initial == nullptr)
+      zero(tensor, context.stream());
+    else
+      check(cudaMemcpyAsync(final_state, initial, static_cast<size_t>(tensor.count()) * sizeof(float),
+                            cudaMemcpyDeviceToDevice, context.stream()),
+            "copy of an initial state");
+    return final_state;
+  }
+
+  template <class Params, class Run>
+  void launch_sequence(const Params& p, Run run) {
+    op.launch = [&context = context, &arena = arena, form = form, p, run] {
+      Scratch scratch(arena);
+      run(context, arena, p, form);
+      scratch.close();
+    };
+  }
+};
+
+void prepare_embedding(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  EmbeddingParams<float> p;
+  p.ids = in.ids("ids", "BL");
+  p.weight = in.required("weight", "VH");
+  in.finish();
+  if (in.largest_id() >= in.size('V'))
+    in.refuse("ids", std::to_string(in.largest_id()) + " is outside the table of " + std::to_string(in.size('V')));
+  p.y = prepare.output("y", {in.size('B'), in.size('L'), in.size('H')});
+  p.tokens = in.size('B') * in.size('L');
+  p.vocabulary = in.size('V');
+  p.width = in.size('H');
+  prepare.op.launch = [&context = prepare.context, p] {
+    embedding(p, context.stream());
+    context.record(embedding_id(p));
+  };
+}
+
+void prepare_linear(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  LinearParams p;
+  p.x = in.required("x", "TI");
+  p.weight = in.required("weight", "OI");
+  p.bias = in.optional("bias", "O");
+  in.finish();
+  p.rows = in.size('T');
+  p.in = p.x_stride = in.size('I');
+  p.out = p.y_stride = in.size('O');
+  p.y = prepare.output("y", {p.rows, p.out});
+  prepare.op.flops = 2.0 * static_cast<double>(p.rows) * static_cast<double>(p.in) * static_cast<double>(p.out);
+  prepare.op.launch = [&context = prepare.context, p] { context.linear(p); };
+}
+
+void prepare_rms_norm(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  RmsNormParams<float> p;
+  p.x = in.required("x", "TH");
+  p.weight = in.required("weight", "H");
+  p.residual = in.optional("residual", "TH");
+  p.epsilon = static_cast<float>(in.attribute("epsilon", 1e-5));
+  in.finish();
+  p.rows = in.size('T');
+  p.width = in.size('H');
+  p.y = prepare.output("y", {p.rows, p.width});
+  if (p.residual != nullptr) p.sum = prepare.output("sum", {p.rows, p.width});
+  prepare.op.launch = [&context = prepare.context, p] {
+    rms_norm(p, context.stream());
+    context.record(rms_norm_id(p));
+  };
+}
+
+void prepare_gated_rms_norm(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  GatedRmsNormParams<float> p;
+  p.x = in.required("x", "TI");
+  p.z = in.required("z", "TI");
+  p.weight = in.required("weight", "I");
+  p.groups = in.count_attribute("groups", 1);
+  p.epsilon = static_cast<float>(in.attribute("epsilon", 1e-5));
+  in.finish();
+  p.rows = in.size('T');
+  p.width = p.z_stride = in.size('I');
+  p.y = prepare.output("y", {p.rows, p.width});
+  prepare.op.launch = [&context = prepare.context, p] {
+    gated_rms_norm(p, context.stream());
+    context.record(gated_rms_norm_id(p));
+  };
+}
+
+void prepare_causal_conv1d(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  CausalConv1dParams<float> p;
+  p.x = in.required("x", "BLC");
+  p.weight = in.required("weight", "CK");
+  p.bias = in.optional("bias", "C");
+  const float* initial = in.optional("initial_state", "BCK");
+  p.mask = in.optional_mask("mask", "BL");
+  p.has_silu = in.attribute("silu", 1) != 0;
+  in.finish();
+  p.batch = in.size('B');
+  p.length = p.mask_stride = in.size('L');
+  p.channels = p.x_stride = in.size('C');
+  p.taps = in.size('K');
+  p.y = prepare.output("y", {p.batch, p.length, p.channels});
+  p.final_state = prepare.output("final_state", {p.batch, p.channels, p.taps});
+  p.initial_state = prepare.start_of(initial, p.final_state);
+  prepare.launch_sequence(p, run_causal_conv1d);
+}
+
+void prepare_selective_scan(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  SelectiveScanParams<float> p;
+  p.x = in.required("x", "BLI");
+  p.dt = in.required("dt", "BLI");
+  p.a = in.required("A", "IN");
+  p.b = in.required("B", "BLN");
+  p.c = in.required("C", "BLN");
+  p.skip = in.required("D", "I");
+  p.dt_bias = in.optional("dt_bias", "I");
+  p.z = in.optional("z", "BLI");
+  const float* initial = in.optional("initial_state", "BIN");
+  in.finish();
+  p.batch = in.size('B');
+  p.length = in.size('L');
+  p.channels = p.x_stride = p.dt_stride = p.z_stride = in.size('I');
+  p.states = p.b_stride = p.c_stride = in.size('N');
+  p.y = prepare.output("y", {p.batch, p.length, p.channels});
+  p.final_state = prepare.output("final_state", {p.batch, p.channels, p.states});
+  p.initial_state = prepare.start_of(initial, p.final_state);
+  prepare.launch_sequence(p, run_selective_scan);
+}
+
+void prepare_ssd(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  SsdParams<float> p;
+  p.x = in.required("x", "BLHP");
+  p.dt = in.required("dt", "BLH");
+  p.a = in.required("A", "H");
+  p.b = in.required("B", "BLGN");
+  p.c = in.required("C", "BLGN");
+  p.skip = in.required("D", "H");
+  p.dt_bias = in.optional("dt_bias", "H");
+  const float* initial = in.optional("initial_state", "BHPN");
+  p.chunk_size = in.count_attribute("chunk_size", 256);
+  p.dt_min = static_cast<float>(in.attribute("dt_min", 0));
+  p.dt_max = static_cast<float>(in.attribute("dt_max", std::numeric_limits<double>::infinity()));
+  in.finish();
+  p.batch = in.size('B');
+  p.length = in.size('L');
+  p.heads = p.dt_stride = in.size('H');
+  p.width = in.size('P');
+  p.groups = in.size('G');
+  p.states = in.size('N');
+  p.x_stride = p.heads * p.width;
+  p.b_stride = p.c_stride = p.groups * p.states;
+  p.y = prepare.output("y", {p.batch, p.length, p.heads, p.width});
+  p.final_state = prepare.output("final_state", {p.batch, p.heads, p.width, p.states});
+  p.initial_state = prepare.start_of(initial, p.final_state);
+  if (prepare.form == SequenceForm::kSequence) {
+    const double chunk = static_cast<double>(std::min<int64_t>(p.chunk_size, kSsdChunk));
+    const double heads = static_cast<double>(p.heads), width = static_cast<double>(p.width);
+    const double states = static_cast<double>(p.states), groups = static_cast<double>(p.groups);
+    prepare.op.flops = static_cast<double>(p.batch * p.length) *
+                       (heads * (2 * chunk * width + 4 * width * states) + 2 * groups * chunk * states);
+  }
+  prepare.launch_sequence(p, run_ssd);
+}
+
+struct OpEntry {
+  const char* op;
+  void (*prepare)(Preparation&);
+};
+
+constexpr OpEntry kOps[] = {
+    {"embedding", prepare_embedding},
+    {"linear", prepare_linear},
+    {"rms_norm", prepare_rms_norm},
+    {"gated_rms_norm", prepare_gated_rms_norm},
+    {"causal_conv1d", prepare_causal_conv1d},
+    {"selective_scan", prepare_selective_scan},
+    {"ssd", prepare_ssd},
+};
+
+}  // namespace
+
+PreparedOp prepare_op(Context& context, Arena& arena, const OpCall& call) {
+  std::string known;
+  for (const OpEntry& entry : kOps) {
+    known += (known.empty() ? "" : ", ") + std::string(entry.op);
+    if (call.op != entry.op) continue;
+    if (!call.form.empty()) check_forms({{call.op, call.form}});
+    OpInputs in(call, arena, context.stream());
+    const SequenceForm form = call.form == "update" ? SequenceForm::kUpdate : SequenceForm::kSequence;
+    Preparation preparation{context, arena, in, form, {}};
+    entry.prepare(preparation);
+    preparation.op.bytes += in.input_bytes();
+    return std::move(preparation.op);
+  }
+  throw UnsupportedError("op " + call.op, "the fast path does not have this op", "it has: " + known);
+}
+
+}  // namespace assay::fast

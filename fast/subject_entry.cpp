@@ -1,0 +1,3 @@
+#include "fast/subject.hpp"
+
+ASSAY_EXPORT_SUBJECT(assay::fast::FastSubject)

@@ -1,0 +1,169 @@
+#include "golden/compose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "cases/spec/error.hpp"
+#include "golden/sample.hpp"
+
+namespace assay::golden {
+namespace {
+
+// Kept of a state in all, and of each of its heads at least; logits up to which all are kept.
+constexpr int64_t kState = 16, kHeadOfState = 2, kWholeLogits = 64;
+
+HostTensor read_as(const WeightSource& tensors, const std::string& name, DType dtype, int64_t count) {
+  if (!tensors.has(name)) throw HarnessError(name, "the original's run did not write this tensor");
+  HostTensor tensor = tensors.read(name);
+  if (tensor.dtype() != dtype || tensor.count() != count)
+    throw HarnessError(
+        name, fmt::format("the original's run wrote {} {}, expected {} elements of {}", dtype_name(tensor.dtype()),
+                          to_string(tensor.shape()), count, dtype_name(dtype)));
+  return tensor;
+}
+
+std::vector<int64_t> sample_of(const ProbeSpec& probe, const Shape& row, uint64_t seed) {
+  int64_t size = sample_size(row);
+  if (probe.is_state)
+    size = std::max(kHeadOfState, (kState + probe.state_heads - 1) / probe.state_heads);
+  else if (probe.name == "logits")
+    size = element_count(row) <= kWholeLogits ? element_count(row) : kState;
+  return sample_indices(probe.name, seed, row, size);
+}
+
+// A state is kept head by head: its leading dimension becomes the positions.
+Record compose_state(const ProbeSpec& probe, const std::string& prefix, uint64_t seed, const WeightSource& tensors) {
+  const int64_t heads = probe.state_heads, count = element_count(probe.shape);
+  Shape row = probe.shape;
+  if (heads != 1) {
+    if (row.empty() || row.front() != heads)
+      throw HarnessError(probe.name, fmt::format("{} heads do not lead its shape {}", heads, to_string(probe.shape)));
+    row.erase(row.begin());
+  }
+  return compose_record(probe.name, row, heads, sample_of(probe, row, seed),
+                        read_as(tensors, prefix + "f32/" + probe.name, DType::kF32, count),
+                        read_as(tensors, prefix + "f64/" + probe.name, DType::kF64, count));
+}
+
+std::vector<float> gaps(const HostTensor& logits, int64_t positions) {
+  const auto values = logits.values<float>();
+  const int64_t width = logits.count() / std::max<int64_t>(positions, 1);
+  std::vector<float> result;
+  for (int64_t p = 0; p < positions; ++p) {
+    float best = -INFINITY, second = -INFINITY;
+    for (float value : values.subspan(p * width, width)) {
+      if (value > best)
+        second = std::exchange(best, value);
+      else
+        second = std::max(second, value);
+    }
+    result.push_back(best - second);
+  }
+  return result;
+}
+
+std::map<std::string, std::string> checked_digests(const nlohmann::json& run, const nlohmann::json& manifest) {
+  std::map<std::string, std::string> digests;
+  for (const auto& [name, weight] : manifest.at("weights").items()) {
+    const std::string exported = weight.at("sha256");
+    const std::string held = run.at("weights").value(name, "");
+    if (held != exported)
+      throw HarnessError(name, "the original did not compute with the exported weights: sha256 " +
+                                   (held.empty() ? "absent" : held.substr(0, 16)) + ", exported " +
+                                   exported.substr(0, 16));
+    digests[name] = exported.substr(0, 16);
+  }
+  if (run.at("weights").size() != digests.size())
+    throw HarnessError("weights", "the original held tensors that were not exported");
+  return digests;
+}
+
+}  // namespace
+
+float round_up(double value) {
+  if (!(value > 0)) return 0;
+  // Digits by text, so that the float is the one nearest to a three-digit decimal and prints as that.
+  int exponent = static_cast<int>(std::floor(std::log10(value))) - 2;
+  double digits = std::ceil(value * std::pow(10.0, -exponent) * (1 - 1e-13));
+  const std::string text = fmt::format("{:.0f}e{}", digits, exponent);
+  float rounded = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rounded);
+  // Below the smallest float32 a floor is still not zero.
+  return error == std::errc() && rounded > 0 ? rounded : std::numeric_limits<float>::min();
+}
+
+Record compose_record(const std::string& name, const Shape& row, int64_t positions, std::vector<int64_t> sample,
+                      const HostTensor& narrow, const HostTensor& wide) {
+  const int64_t width = element_count(row);
+  if (narrow.count() != positions * width || wide.count() != narrow.count())
+    throw HarnessError(name, fmt::format("{} positions of {} do not fit {} and {}", positions, to_string(row),
+                                         to_string(narrow.shape()), to_string(wide.shape())));
+  const auto single = narrow.values<float>();
+  const auto twice = wide.values<double>();
+  Record record{.name = name, .shape = row, .positions = positions, .sample = std::move(sample)};
+  for (int64_t p = 0; p < positions; ++p) {
+    const int64_t begin = p * width;
+    double floor = 0, squares = 0, wide_squares = 0;
+    for (int64_t i = begin; i < begin + width; ++i) {
+      if (!std::isfinite(single[i]) || !std::isfinite(twice[i]))
+        throw HarnessError(name,
+                           fmt::format("the original computed {} at position {}, element {}", single[i], p, i - begin),
+                           "choose another seed or smaller weights for this config");
+      floor = std::max(floor, std::abs(double{single[i]} - twice[i]));
+      squares += double{single[i]} * single[i];
+      wide_squares += twice[i] * twice[i];
+      record.scale = std::max(record.scale, std::abs(single[i]));
+    }
+    if (record.sample.empty())
+      record.values.insert(record.values.end(), single.begin() + begin, single.begin() + begin + width);
+    else
+      for (int64_t index : record.sample) record.values.push_back(single[begin + index]);
+    record.norm.push_back(static_cast<float>(std::sqrt(squares)));
+    record.floor.push_back(round_up(floor));
+    record.norm_floor.push_back(round_up(std::abs(std::sqrt(squares) - std::sqrt(wide_squares))));
+  }
+  return record;
+}
+
+Golden compose(const ModelConfig& config, const std::string& input, const std::string& kind,
+               const std::vector<ProbeSpec>& probes, const WeightSource& tensors, const nlohmann::json& run,
+               const nlohmann::json& manifest) {
+  Golden golden{.model = config.model, .config = config.name, .input = input, .kind = kind};
+  golden.config_digest = config.digest;
+  golden.weight_digests = checked_digests(run, manifest);
+  golden.original = run.at("original");
+  const nlohmann::json& done = run.at("inputs").at(input);
+  golden.prompt = done.at("prompt").get<std::vector<int64_t>>();
+  golden.tokens = done.at("tokens").get<std::vector<int64_t>>();
+  const Input& wanted = config.input(input);
+  if (golden.prompt != wanted.tokens || golden.tokens.size() != wanted.tokens.size() + wanted.greedy ||
+      !std::equal(golden.prompt.begin(), golden.prompt.end(), golden.tokens.begin()))
+    throw HarnessError(golden.id(), "the original ran other tokens than the config's input");
+
+  const uint64_t seed = config.weights.seed;
+  const auto length = static_cast<int64_t>(golden.tokens.size());
+  for (const ProbeSpec& probe : probes) {
+    if (probe.is_state) continue;
+    const int64_t count = length * element_count(probe.shape);
+    const HostTensor narrow = read_as(tensors, "f32/" + probe.name, DType::kF32, count);
+    golden.probes.push_back(compose_record(probe.name, probe.shape, length, sample_of(probe, probe.shape, seed), narrow,
+                                           read_as(tensors, "f64/" + probe.name, DType::kF64, count)));
+    if (probe.name == "logits") golden.gap = gaps(narrow, length);
+  }
+  if (golden.probes.empty() || golden.probes.back().name != "logits")
+    throw HarnessError(golden.id(), "the probe table does not end with logits");
+  for (const int64_t cut : done.at("cuts").get<std::vector<int64_t>>()) {
+    StateRecord states{.cut = cut};
+    for (const ProbeSpec& probe : probes)
+      if (probe.is_state) states.states.push_back(compose_state(probe, fmt::format("state/{}/", cut), seed, tensors));
+    golden.states.push_back(std::move(states));
+  }
+  return golden;
+}
+
+}  // namespace assay::golden

@@ -1,0 +1,205 @@
+#include "golden/golden.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "cases/spec/digest.hpp"
+#include "cases/spec/error.hpp"
+#include "cases/spec/json.hpp"
+
+namespace assay::golden {
+namespace {
+
+using Json = nlohmann::json;
+using Integers = std::vector<int64_t>;
+
+// Where in which document: what an InputError names.
+struct Place {
+  const std::filesystem::path& file;
+  std::string pointer;
+
+  Place below(std::string_view step) const { return {file, fmt::format("{}/{}", pointer, step)}; }
+  Place below(size_t index) const { return {file, fmt::format("{}/{}", pointer, index)}; }
+  [[noreturn]] void refuse(std::string what, std::string advice = "") const {
+    throw InputError(file.string() + " " + (pointer.empty() ? "/" : pointer), std::move(what), std::move(advice));
+  }
+};
+
+// The schema has seen to the types: a number, or one of three texts.
+float float_of(const Json& value) {
+  if (value.is_number()) return static_cast<float>(value.get<double>());
+  const auto& text = value.get_ref<const std::string&>();
+  if (text == "NaN") return std::numeric_limits<float>::quiet_NaN();
+  return text == "Infinity" ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
+}
+
+float number_of(const Json& value, const Place& place) {
+  const float number = float_of(value);
+  if (value.is_number() && !std::isfinite(number)) place.refuse("the number " + value.dump() + " is beyond float32");
+  return number;
+}
+
+// `count` numbers of the member `name`.
+std::vector<float> numbers_of(const Json& holder, const char* name, int64_t count, const char* reason,
+                              const Place& place) {
+  const Json& array = holder.at(name);
+  const Place here = place.below(name);
+  if (static_cast<int64_t>(array.size()) != count)
+    here.refuse(fmt::format("holds {} numbers, expected {}: {}", array.size(), count, reason));
+  std::vector<float> numbers;
+  numbers.reserve(array.size());
+  for (size_t i = 0; i < array.size(); ++i) numbers.push_back(number_of(array[i], here.below(i)));
+  return numbers;
+}
+
+Integers integers_of(const Json& array, const Place& place) {
+  Integers integers;
+  integers.reserve(array.size());
+  for (size_t i = 0; i < array.size(); ++i) {
+    if (array[i].is_number_unsigned() && array[i].get<uint64_t>() > std::numeric_limits<int64_t>::max())
+      place.below(i).refuse("the number " + array[i].dump() + " is beyond int64");
+    integers.push_back(array[i].get<int64_t>());
+  }
+  return integers;
+}
+
+Record parse_record(const Json& document, const Place& place) {
+  Record record;
+  record.name = document.at("name");
+  record.shape = integers_of(document.at("shape"), place.below("shape"));
+  record.positions = integers_of(Json::array({document.at("positions")}), place.below("positions")).front();
+  const int64_t width = element_count(record.shape);
+  if (document.contains("sample")) {
+    const Place here = place.below("sample");
+    record.sample = integers_of(document.at("sample"), here);
+    for (size_t i = 0; i < record.sample.size(); ++i) {
+      if (record.sample[i] >= width)
+        here.below(i).refuse(
+            fmt::format("element {} of a row of {}, {}", record.sample[i], width, to_string(record.shape)));
+      if (i && record.sample[i] <= record.sample[i - 1])
+        here.below(i).refuse(fmt::format("element {} after {}: not ascending", record.sample[i], record.sample[i - 1]));
+    }
+  }
+  record.scale = number_of(document.at("scale"), place.below("scale"));
+  record.norm = numbers_of(document, "norm", record.positions, "one a position", place);
+  record.floor = numbers_of(document, "floor", record.positions, "one a position", place);
+  record.norm_floor = numbers_of(document, "norm_floor", record.positions, "one a position", place);
+
+  const Json& rows = document.at("values");
+  const Place here = place.below("values");
+  if (static_cast<int64_t>(rows.size()) != record.positions)
+    here.refuse(fmt::format("holds {} rows, expected {}: one a position", rows.size(), record.positions));
+  const auto columns = static_cast<size_t>(record.columns());
+  for (size_t p = 0; p < rows.size(); ++p) {
+    if (rows[p].size() != columns)
+      here.below(p).refuse(fmt::format("holds {} values, expected {}: {}", rows[p].size(), columns,
+                                       record.sample.empty() ? "one an element of the row, since there is no sample"
+                                                             : "one an element of the sample"));
+    for (size_t i = 0; i < columns; ++i) record.values.push_back(number_of(rows[p][i], here.below(p).below(i)));
+  }
+  return record;
+}
+
+std::vector<Record> parse_records(const Json& array, const Place& place) {
+  std::vector<Record> records;
+  std::set<std::string> names;
+  for (size_t i = 0; i < array.size(); ++i) {
+    records.push_back(parse_record(array[i], place.below(i)));
+    if (!names.insert(records.back().name).second)
+      place.below(i).below("name").refuse("\"" + records.back().name + "\" stands twice");
+  }
+  return records;
+}
+
+std::vector<StateRecord> parse_states(const Json& array, int64_t length, const Place& place) {
+  std::vector<StateRecord> states;
+  for (size_t i = 0; i < array.size(); ++i) {
+    const Place here = place.below(i);
+    StateRecord state{.cut = array[i].at("cut").get<int64_t>()};
+    if (state.cut > length) here.below("cut").refuse(fmt::format("{} is beyond the {} tokens", state.cut, length));
+    if (i && state.cut <= states.back().cut)
+      here.below("cut").refuse(fmt::format("{} after {}: not ascending", state.cut, states.back().cut));
+    state.states = parse_records(array[i].at("states"), here.below("states"));
+    if (i && !std::equal(state.states.begin(), state.states.end(), states.front().states.begin(),
+                         states.front().states.end(),
+                         [](const Record& a, const Record& b) { return a.name == b.name && a.shape == b.shape; }))
+      here.below("states").refuse("holds other states than the first cut");
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+}  // namespace
+
+const Record* Golden::probe(std::string_view name) const {
+  for (const Record& record : probes)
+    if (record.name == name) return &record;
+  return nullptr;
+}
+
+const StateRecord* Golden::states_at(int64_t cut) const {
+  for (const StateRecord& state : states)
+    if (state.cut == cut) return &state;
+  return nullptr;
+}
+
+std::string content_digest(nlohmann::json document) {
+  if (document.is_object()) document.erase("content_digest");
+  return sha256(canonical(document));
+}
+
+Golden parse_golden(const nlohmann::json& document, const std::filesystem::path& file) {
+  check_schema(document, "golden.schema.json", file);
+  const Place root{file, ""};
+  if (const std::string digest = content_digest(document); digest != document.at("content_digest"))
+    root.below("content_digest")
+        .refuse("edited by hand: content digest differs; only `assay golden record` writes goldens",
+                "record it again, or restore the committed file");
+
+  Golden golden{.model = document.at("model"),
+                .config = document.at("config"),
+                .input = document.at("input"),
+                .kind = document.at("kind"),
+                .config_digest = document.at("config_digest"),
+                .weight_digests = document.at("weight_digests"),
+                .original = document.at("original")};
+  golden.prompt = integers_of(document.at("prompt"), root.below("prompt"));
+  golden.tokens = integers_of(document.at("tokens"), root.below("tokens"));
+  const auto length = static_cast<int64_t>(golden.tokens.size());
+  if (golden.prompt.size() > golden.tokens.size() ||
+      !std::equal(golden.prompt.begin(), golden.prompt.end(), golden.tokens.begin()))
+    root.below("tokens").refuse("do not start with the prompt");
+  golden.gap = numbers_of(document, "gap", length, "one a token", root);
+
+  const Place probes = root.below("probes");
+  golden.probes = parse_records(document.at("probes"), probes);
+  if (golden.probes.back().name != "logits")
+    probes.below(golden.probes.size() - 1).below("name").refuse("the last probe must be \"logits\"");
+  for (size_t i = 0; i < golden.probes.size(); ++i)
+    if (golden.probes[i].positions != length)
+      probes.below(i)
+          .below("positions")
+          .refuse(fmt::format("{} positions, but the run has {} tokens", golden.probes[i].positions, length));
+  golden.states = parse_states(document.at("states"), length, root.below("states"));
+  return golden;
+}
+
+Golden read_golden(const std::filesystem::path& file) {
+  Golden golden = parse_golden(read_json(file), file);
+  const std::filesystem::path own = golden_file("", golden.model, golden.config, golden.input, golden.kind);
+  const std::filesystem::path place = std::filesystem::absolute(file);
+  if (place.filename() != own.filename() || place.parent_path().filename() != own.parent_path().filename())
+    throw InputError(file.string(), "the file says it is " + golden.id(), "it must be named as the run it holds");
+  return golden;
+}
+
+std::filesystem::path golden_file(const std::filesystem::path& root, const std::string& model,
+                                  const std::string& config, const std::string& input, const std::string& kind) {
+  return root / "golden" / "models" / model / (config + "." + input + "." + kind + ".json");
+}
+
+}  // namespace assay::golden

@@ -1,0 +1,69 @@
+// Golden: one recorded run of an original model (schema golden/schema/golden.schema.json), at
+// golden/models/<model>/<config>.<input>.<kind>.json. Written only by `assay golden record`; golden/README.md tells the
+// life cycle.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cases/spec/host_tensor.hpp"
+
+namespace assay::golden {
+
+// One recorded tensor: `positions` rows of `shape` elements each, of which `sample` are kept (all, if sample is empty).
+// For a sequence probe a row is a token position; for a state a row is one of its leading heads.
+struct Record {
+  std::string name;  // as in the probe table
+  Shape shape;       // of one row
+  int64_t positions = 0;
+  std::vector<int64_t> sample;  // ascending flat indices into one row; empty = every element
+  std::vector<float> values;    // [positions, sample or element_count(shape)]
+  std::vector<float> norm;      // [positions] L2 norm of the whole row in the original's float32 run
+  // The original's own float32 - float64 difference, over the whole row (not only the sample): largest absolute
+  // difference of an element, and of the norm.
+  std::vector<float> floor, norm_floor;  // [positions]
+  float scale = 0;                       // largest absolute value in the whole tensor
+
+  int64_t columns() const { return sample.empty() ? element_count(shape) : static_cast<int64_t>(sample.size()); }
+};
+
+struct StateRecord {
+  int64_t cut = 0;  // after a cold prefill of this many tokens
+  std::vector<Record> states;
+};
+
+struct Golden {
+  std::string model, config, input, kind;  // kind: f32, ...
+  std::string config_digest;
+  std::map<std::string, std::string> weight_digests;  // first 16 hex digits of sha256 of each tensor as loaded
+  nlohmann::json original;          // package, version, class, torch, dtype, device, threads, attention
+  std::vector<int64_t> prompt;      // as given
+  std::vector<int64_t> tokens;      // prompt and greedy continuation
+  std::vector<float> gap;           // [len(tokens)] best minus second-best logit at each position
+  std::vector<Record> probes;       // sequence probes in order of computation; the last is "logits"
+  std::vector<StateRecord> states;  // ascending cuts
+
+  std::string id() const { return model + "/" + config + "." + input + "." + kind; }
+  const Record* probe(std::string_view name) const;
+  const StateRecord* states_at(int64_t cut) const;
+};
+
+// InputError naming file and pointer (schema, content digest, sizes that disagree, non-finite floors). read_golden also
+// wants the file to lie where its model, config, input and kind say: a copy under another name would judge another run.
+Golden read_golden(const std::filesystem::path& file);
+Golden parse_golden(const nlohmann::json& document, const std::filesystem::path& file);
+
+// The one text form: keys sorted, one position a line, shortest exact numbers. format(read(f)) == bytes of f.
+std::string format(const Golden& golden);
+
+// sha256 of the canonical document without its "content_digest" member: shows that a golden was edited by hand.
+std::string content_digest(nlohmann::json document);
+
+std::filesystem::path golden_file(const std::filesystem::path& root, const std::string& model,
+                                  const std::string& config, const std::string& input, const std::string& kind);
+
+}  // namespace assay::golden

@@ -1,0 +1,209 @@
+#include "golden/life.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include "cases/spec/error.hpp"
+#include "cases/spec/json.hpp"
+
+namespace assay::golden {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path file_below(const fs::path& folder, const RunName& name) {
+  return folder / name.model / (name.config + "." + name.input + "." + name.kind + ".json");
+}
+
+fs::path pending_folder(const fs::path& root) { return root / "golden" / "pending"; }
+fs::path committed_folder(const fs::path& root) { return root / "golden" / "models"; }
+
+// Every .json below folder, as its path below it without the ending; sorted. A folder that is not there has none.
+std::vector<std::string> files_below(const fs::path& folder) {
+  std::vector<std::string> result;
+  std::error_code error;
+  if (!fs::exists(folder, error)) return result;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (at->is_regular_file() && at->path().extension() == ".json")
+      result.push_back(fs::relative(at->path(), folder).replace_extension().generic_string());
+  if (error) throw HarnessError(folder.string(), "cannot be listed: " + error.message());
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+GoldenState committed_state(const Corpus& corpus, const fs::path& root, const RunName& name,
+                            const std::vector<std::string>& cases) {
+  GoldenState state{.name = name, .standing = Standing::kCommitted, .cases = cases};
+  const fs::path file = committed_file(root, name);
+  std::error_code ignored;
+  state.bytes = fs::file_size(file, ignored);
+  const auto set = [&](Standing standing, const std::string& reason) {
+    state.standing = standing;
+    state.reason = reason;
+  };
+  const auto config = corpus.configs.find(name.config_id());
+  try {
+    const Golden golden = read_golden(file);
+    if (golden.id() != name.id())
+      set(Standing::kUnreadable, "the file says it is " + golden.id());
+    else if (config == corpus.configs.end())
+      set(Standing::kUnreferenced, "there is no config " + name.config_id());
+    else if (!config->second.inputs.contains(name.input))
+      set(Standing::kUnreferenced, "its config has no input " + name.input);
+    else if (const std::string reason = stale_reason(golden, config->second); !reason.empty())
+      set(Standing::kStale, reason);
+    else if (cases.empty())
+      set(Standing::kUnreferenced, "no case cites it");
+  } catch (const InputError& error) {
+    set(Standing::kUnreadable, error.what());
+  }
+  return state;
+}
+
+}  // namespace
+
+fs::path committed_file(const fs::path& root, const RunName& name) { return file_below(committed_folder(root), name); }
+
+fs::path pending_file(const fs::path& root, const RunName& name) { return file_below(pending_folder(root), name); }
+
+std::optional<RunName> run_name(std::string_view id) {
+  const size_t slash = id.find('/');
+  if (slash == std::string_view::npos || slash == 0) return std::nullopt;
+  const std::string_view stem = id.substr(slash + 1);
+  const size_t first = stem.find('.');
+  if (first == std::string_view::npos) return std::nullopt;
+  const size_t second = stem.find('.', first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  RunName name{std::string(id.substr(0, slash)), std::string(stem.substr(0, first)),
+               std::string(stem.substr(first + 1, second - first - 1)), std::string(stem.substr(second + 1))};
+  if (name.config.empty() || name.input.empty() || name.kind.empty() || stem.find('/') != std::string_view::npos)
+    return std::nullopt;
+  return name;
+}
+
+std::vector<Need> needed(const Corpus& corpus, const std::vector<const Case*>& cases) {
+  std::map<RunName, std::vector<std::string>> cited;
+  for (const Case* test_case : cases) {
+    const ModelConfig& config = corpus.config_of(*test_case);
+    std::set<std::string> inputs;
+    for (const Leg& leg : test_case->legs) {
+      for (const Row& row : leg.rows) inputs.insert(row.input);
+      if (leg.before) inputs.insert(leg.before->input);
+    }
+    for (const std::string& input : inputs)
+      cited[{config.model, config.name, input, test_case->kind}].push_back(test_case->id);
+  }
+  std::vector<Need> needs;
+  for (auto& [name, ids] : cited) needs.push_back({name, std::move(ids)});
+  return needs;
+}
+
+std::string stale_reason(const Golden& golden, const ModelConfig& config) {
+  if (golden.config_digest != config.digest) return "recorded from another state of the config (digest differs)";
+  const auto found = config.inputs.find(golden.input);
+  if (found == config.inputs.end()) return "the config no longer has the input " + golden.input;
+  const Input& input = found->second;
+  if (golden.prompt != input.tokens) return "recorded from other prompt tokens";
+  const auto length = static_cast<int64_t>(input.tokens.size()) + input.greedy;
+  if (static_cast<int64_t>(golden.tokens.size()) != length) return "recorded with another number of greedy tokens";
+  std::set<int64_t> wanted, held;
+  for (const int64_t cut : config.state_cuts)
+    if (cut >= 1 && cut <= length) wanted.insert(cut);
+  for (const StateRecord& states : golden.states) held.insert(states.cut);
+  return wanted == held ? "" : "recorded with other state cuts";
+}
+
+std::string_view standing_name(Standing standing) {
+  switch (standing) {
+    case Standing::kCommitted:
+      return "committed";
+    case Standing::kMissing:
+      return "missing";
+    case Standing::kStale:
+      return "stale";
+    case Standing::kUnreferenced:
+      return "unreferenced";
+    case Standing::kUnreadable:
+      return "unreadable";
+  }
+  return "unknown";
+}
+
+std::vector<GoldenState> state(const Corpus& corpus, const fs::path& root) {
+  std::vector<const Case*> cases;
+  for (const Case& test_case : corpus.cases) cases.push_back(&test_case);
+  std::map<RunName, std::vector<std::string>> cited;
+  for (Need& need : needed(corpus, cases)) cited[need.name] = std::move(need.cases);
+
+  std::map<RunName, GoldenState> rows;
+  for (const std::string& id : files_below(committed_folder(root))) {
+    if (const auto name = run_name(id))
+      rows[*name] = committed_state(corpus, root, *name, cited[*name]);
+    else
+      rows[{id, "", "", ""}] = {.name = {id, "", "", ""},
+                                .standing = Standing::kUnreadable,
+                                .reason = "golden/models holds only <model>/<config>.<input>.<kind>.json"};
+  }
+  for (const auto& [name, ids] : cited)
+    if (!ids.empty() && !rows.contains(name)) rows[name] = {.name = name, .cases = ids};
+  for (const RunName& name : pending(root)) {
+    const auto [row, is_new] = rows.try_emplace(name, GoldenState{.name = name});
+    row->second.pending = true;
+    if (!is_new) continue;
+    row->second.standing = Standing::kUnreferenced;
+    row->second.reason = "only pending, and no case cites it";
+  }
+  std::vector<GoldenState> result;
+  for (auto& [name, row] : rows) result.push_back(std::move(row));
+  return result;
+}
+
+fs::path write_pending(const fs::path& root, const Golden& golden) {
+  const fs::path file = pending_file(root, {golden.model, golden.config, golden.input, golden.kind});
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  if (error) throw HarnessError(file.parent_path().string(), "cannot be made: " + error.message());
+  write_file(file, format(golden));
+  return file;
+}
+
+std::vector<RunName> pending(const fs::path& root) {
+  std::vector<RunName> result;
+  for (const std::string& id : files_below(pending_folder(root)))
+    if (const auto name = run_name(id)) result.push_back(*name);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+Change review(const fs::path& root, const RunName& name) {
+  const fs::path file = pending_file(root, name);
+  if (!fs::exists(file)) throw InputError(name.id(), "nothing is pending", "assay golden record writes pending files");
+  const Golden candidate = read_golden(file);
+  const fs::path committed = committed_file(root, name);
+  if (!fs::exists(committed)) return {.id = name.id(), .kind = Class::kNew};
+  return classify(read_golden(committed), candidate);
+}
+
+Outcome accept(const fs::path& root, const RunName& name) {
+  const fs::path from = pending_file(root, name), to = committed_file(root, name);
+  if (!fs::exists(from)) return Outcome::kNothingPending;
+  if (const Golden golden = read_golden(from); golden.id() != name.id())
+    throw InputError(from.string(), "the file says it is " + golden.id(), "record it again");
+  std::error_code error;
+  fs::create_directories(to.parent_path(), error);
+  // A rename, so that a reader sees the old golden or the new one.
+  if (!error) fs::rename(from, to, error);
+  if (error) throw HarnessError(to.string(), "cannot be replaced: " + error.message());
+  return Outcome::kDone;
+}
+
+Outcome reject(const fs::path& root, const RunName& name) {
+  std::error_code error;
+  const bool is_removed = fs::remove(pending_file(root, name), error);
+  if (error) throw HarnessError(pending_file(root, name).string(), "cannot be deleted: " + error.message());
+  return is_removed ? Outcome::kDone : Outcome::kNothingPending;
+}
+
+}  // namespace assay::golden

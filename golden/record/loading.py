@@ -1,0 +1,139 @@
+"""Builds the original's own class from an exported folder and proves that it holds exactly the exported weights.
+
+Upstream fills what a file lacks with random values and renames, ties and re-initialises on the way in; a golden of
+such a model would be an answer to another question.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from failure import RecordError
+
+
+@dataclass
+class Probe:
+    """One row of the manifest's probe table."""
+
+    name: str
+    shape: tuple[int, ...]
+    is_state: bool
+
+
+@dataclass
+class Input:
+    """A named prompt; the original appends `greedy` tokens of its own."""
+
+    name: str
+    tokens: list[int]
+    greedy: int
+
+
+@dataclass
+class Manifest:
+    """assay.json, as `assay export` wrote it."""
+
+    directory: Path
+    original_class: str
+    weights: dict[str, dict[str, Any]]
+    inputs: dict[str, Input]
+    state_cuts: list[int]
+    probes: list[Probe]
+
+    def sequence_probes(self) -> list[Probe]:
+        return [probe for probe in self.probes if not probe.is_state]
+
+    def state_probes(self) -> list[Probe]:
+        return [probe for probe in self.probes if probe.is_state]
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Reads the manifest; RecordError naming what it lacks."""
+    file = directory / "assay.json"
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        return Manifest(
+            directory=directory,
+            original_class=document["original_class"],
+            weights=document["weights"],
+            inputs={
+                name: Input(name, list(item["tokens"]), int(item.get("greedy", 0)))
+                for name, item in document["inputs"].items()
+            },
+            state_cuts=sorted(set(document["state_cuts"])),
+            probes=[
+                Probe(item["name"], tuple(item["shape"]), bool(item.get("is_state", False)))
+                for item in document["probes"]
+            ],
+        )
+    except OSError as error:
+        raise RecordError(f"{file}: {error.strerror}") from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RecordError(f"{file}: not a manifest of `assay export`: {error!r}") from error
+
+
+def digest(tensor: torch.Tensor) -> str:
+    """SHA-256 of the float32 bytes, as the manifest has it."""
+    values = tensor.detach().to(torch.float32).contiguous().numpy()
+    return hashlib.sha256(values.astype("<f4", copy=False).tobytes()).hexdigest()
+
+
+def load_original(manifest: Manifest) -> transformers.PreTrainedModel:
+    """The original in float32 and eval mode, every parameter checked; RecordError naming the ones that differ."""
+    original = getattr(transformers, manifest.original_class, None)
+    if original is None:
+        raise RecordError(f"transformers {transformers.__version__} has no class {manifest.original_class}")
+    config = original.config_class.from_pretrained(manifest.directory, attn_implementation="eager")
+    model, report = original.from_pretrained(
+        manifest.directory,
+        config=config,
+        dtype=torch.float32,
+        attn_implementation="eager",
+        local_files_only=True,
+        output_loading_info=True,
+    )
+    faults = [
+        f"{kind.replace('_', ' ')}: {', '.join(sorted(map(str, report[kind])))}"
+        for kind in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs")
+        if report.get(kind)
+    ]
+    if faults:
+        raise RecordError(f"{manifest.original_class} did not load the exported weights; {'; '.join(faults)}")
+    model.eval()
+    check_weights(model, manifest)
+    return model
+
+
+def check_weights(model: torch.nn.Module, manifest: Manifest) -> dict[str, str]:
+    """Digests of every tensor the model holds, by manifest name; RecordError where one differs from the manifest.
+
+    A parameter the manifest does not name is allowed only if it is another name of one that it does (tied weights).
+    """
+    held = model.state_dict(keep_vars=True)
+    absent = sorted(set(manifest.weights) - set(held))
+    storages = {held[name].data_ptr() for name in manifest.weights if name in held}
+    extra = sorted(
+        name for name, tensor in held.items() if name not in manifest.weights and tensor.data_ptr() not in storages
+    )
+    if absent or extra:
+        raise RecordError(
+            f"{manifest.original_class} and the manifest disagree on the weights; "
+            f"only in the manifest: {', '.join(absent) or 'none'}; only in the original: {', '.join(extra) or 'none'}"
+        )
+    digests: dict[str, str] = {}
+    for name, expected in manifest.weights.items():
+        tensor = held[name]
+        if list(tensor.shape) != list(expected["shape"]):
+            raise RecordError(f"{name}: the original has shape {list(tensor.shape)}, the manifest {expected['shape']}")
+        digests[name] = digest(tensor)
+        if digests[name] != expected["sha256"]:
+            raise RecordError(
+                f"{name}: the original does not hold the exported values after loading "
+                f"(sha256 {digests[name][:16]}, expected {expected['sha256'][:16]})"
+            )
+    return digests

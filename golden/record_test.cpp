@@ -1,0 +1,95 @@
+#include "golden/record.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <optional>
+
+#include "cases/spec/error.hpp"
+#include "cases/spec/model_spec.hpp"
+#include "golden/child.hpp"
+#include "golden/life.hpp"
+
+namespace assay::golden {
+namespace {
+
+const std::filesystem::path kRoot = ASSAY_ROOT;
+
+ModelConfig tiny(const std::string& model) { return read_config(kRoot / "cases/models" / model / "tiny.config.json"); }
+
+std::optional<std::filesystem::path> python() {
+  try {
+    return originals_python(kRoot);
+  } catch (const HarnessError&) {
+    return std::nullopt;
+  }
+}
+
+TEST(OriginalsPython, NamesTheWayToGetOne) {
+  const char* before = getenv("ASSAY_ORIGINALS_PYTHON");
+  const std::string kept = before ? before : "";
+  setenv("ASSAY_ORIGINALS_PYTHON", "/no/such/python", 1);
+  try {
+    originals_python(kRoot);
+    ADD_FAILURE() << "an absent interpreter was accepted";
+  } catch (const HarnessError& error) {
+    EXPECT_NE(std::string(error.what()).find("ci/originals"), std::string::npos);
+  }
+  before ? setenv("ASSAY_ORIGINALS_PYTHON", kept.c_str(), 1) : unsetenv("ASSAY_ORIGINALS_PYTHON");
+}
+
+TEST(Record, RefusesAKindOrInputItDoesNotKnow) {
+  const ModelConfig config = tiny("mamba");
+  const RecordOptions options{kRoot, "/bin/false", {}};
+  EXPECT_THROW(record({&config, {"one"}, "f99"}, options), InputError);
+  EXPECT_THROW(record({&config, {"no_such_input"}, "f32"}, options), InputError);
+  EXPECT_THROW(record({&config, {}, "f32"}, options), InputError);
+}
+
+TEST(Record, AFailedRunOfTheOriginalIsToldWithItsLastLines) {
+  const ModelConfig config = tiny("mamba");
+  try {
+    record({&config, {"one"}, "f32"}, {kRoot, "/bin/cat", {}});  // prints the script, then fails on --export
+    ADD_FAILURE() << "a failed run gave goldens";
+  } catch (const HarnessError& error) {
+    EXPECT_NE(std::string(error.what()).find("exit code 1"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("--export"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Record, TheRecorderPassesItsSelfCheck) {
+  const auto interpreter = python();
+  if (!interpreter) GTEST_SKIP() << "SKIP(no_originals) ci/originals makes their environment";
+  const ChildResult result =
+      run_child({interpreter->string(), (kRoot / "golden/record/record.py").string(), "--selfcheck"},
+                {{"PYTHONDONTWRITEBYTECODE", "1"}}, nullptr);
+  EXPECT_EQ(result.exit_code, 0);
+  ASSERT_FALSE(result.tail.empty());
+  EXPECT_EQ(result.tail.back(), "selfcheck: all right");
+}
+
+TEST(Record, GivesACurrentGoldenOfEveryProbe) {
+  const auto interpreter = python();
+  if (!interpreter) GTEST_SKIP() << "SKIP(no_originals) ci/originals makes their environment";
+  const ModelConfig config = tiny("mamba2");
+  const std::vector<Golden> goldens = record({&config, {"one", "greedy5"}, "f32"}, {kRoot, *interpreter, {}});
+  ASSERT_EQ(goldens.size(), 2u);
+  for (const Golden& golden : goldens) {
+    EXPECT_EQ(stale_reason(golden, config), "");
+    std::vector<std::string> wanted, held;
+    for (const ProbeSpec& probe : model_spec("mamba2").probes(config))
+      if (!probe.is_state) wanted.push_back(probe.name);
+    for (const Record& probe : golden.probes) held.push_back(probe.name);
+    EXPECT_EQ(held, wanted);
+    // A float64 run that rounds to float32 somewhere would have floors of zero or none.
+    for (const Record& probe : golden.probes)
+      if (probe.name != "embed")
+        for (const float floor : probe.floor) {
+          EXPECT_GT(floor, 0.f) << probe.name;
+          EXPECT_LT(floor, 1e-4f * (1 + probe.scale)) << probe.name;
+        }
+  }
+}
+
+}  // namespace
+}  // namespace assay::golden

@@ -1,0 +1,46 @@
+// ReferenceSession: a batch of rows and the states of its layers (contract: cases/spec/subject.hpp).
+// A call that throws leaves the session as it was. A static cache keeps its states at fixed addresses and refuses
+// columns beyond its limit; the states of these families do not grow, so the limit is a rule and no allocation.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cases/spec/subject.hpp"
+#include "reference/forms.hpp"
+#include "reference/models/network.hpp"
+#include "reference/weight_store.hpp"
+
+namespace assay::reference {
+
+// What a model's sessions share.
+struct LoadedModel {
+  std::string id;  // "mamba2/tiny"
+  std::unique_ptr<Network> network;
+  WeightStore weights;
+};
+
+class ReferenceSession final : public Session {
+ public:
+  // InputError for rows or a static limit below 1; UnsupportedError for an unknown op or form.
+  ReferenceSession(std::shared_ptr<const LoadedModel> model, const SessionOptions& options);
+
+  Trace forward(const Call& call) override;
+  std::vector<NamedTensor> states() const override;
+  int64_t length() const override { return length_; }
+  void reset() override;
+  void reorder(const std::vector<int64_t>& source) override;
+  void crop(int64_t columns) override;
+
+ private:
+  void keep(const std::vector<MixerState>& states);
+
+  std::shared_ptr<const LoadedModel> model_;
+  SessionOptions options_;
+  Forms forms_;
+  std::vector<MixerState> states_;
+  int64_t length_ = 0;
+};
+
+}  // namespace assay::reference

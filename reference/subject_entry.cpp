@@ -1,0 +1,3 @@
+#include "reference/subject.hpp"
+
+ASSAY_EXPORT_SUBJECT(assay::reference::ReferenceSubject)

@@ -1,0 +1,87 @@
+// assay new: a case file to fill in. The file does not pass its schema until `why` is written, so an unfinished case
+// cannot run by accident.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cases/spec/error.hpp"
+#include "cases/spec/json.hpp"
+#include "cases/spec/model_spec.hpp"
+#include "cases/spec/select.hpp"
+#include "runners/commands/commands.hpp"
+
+namespace assay {
+
+namespace {
+
+constexpr const char* kDocument = R"({{
+  "schema": "assay.case/1",
+  "config": "{}",
+  "tier": "ci",
+  "dtype": "float32",
+  "why": "",
+  "legs": [
+    {{"name": "whole", "rows": [{{"input": "{}"}}]}},
+    {{"name": "each", "rows": [{{"input": "{}"}}], "cache": "dynamic", "calls": ["each"]}}
+  ],
+  "agree": [["whole", "each"]]
+}}
+)";
+
+int new_case(const std::string& model, const std::string& name, const Invocation& invocation) {
+  model_spec(model);
+  const size_t dot = name.find('.');
+  const std::string aspect = name.substr(0, dot);
+  if (dot == std::string::npos || dot + 1 == name.size())
+    throw InputError("case name", "'" + name + "' is not ASPECT.VARIANT", "for example cache.two_calls");
+  for (const char c : name.substr(dot + 1))
+    if (!(std::islower(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c)) || c == '_'))
+      throw InputError("case name", fmt::format("a variant is lower case letters, digits and '_', not '{}'", c));
+  const std::vector<std::string> aspects(std::begin(kAspects), std::end(kAspects));
+  if (std::find(aspects.begin(), aspects.end(), aspect) == aspects.end())
+    throw InputError("case name", "unknown aspect '" + aspect + "'",
+                     fmt::format("aspects: {}", fmt::join(aspects, " ")));
+  const std::filesystem::path root = invocation.root();
+  const std::filesystem::path folder = root / "cases" / "models" / model;
+  const std::filesystem::path file = folder / (name + ".json");
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored))
+    throw InputError(file.string(), "exists already", "edit it, or choose another variant");
+  std::string config_name = "tiny", input = "prompt";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string stem = entry.path().filename().string();
+    if (!stem.ends_with(".config.json")) continue;
+    const ModelConfig config = read_config(entry.path());
+    if (config.name != "tiny" && input != "prompt") continue;
+    config_name = config.name;
+    if (!config.inputs.empty()) input = config.inputs.begin()->first;
+  }
+  write_file(file, fmt::format(kDocument, config_name, input, input));
+  fmt::print(
+      "wrote {}\n"
+      "next:\n"
+      "  1. write `why` (the fault this case exposes) and the legs; cases/README.md tells every field\n"
+      "  2. assay show {}/{}                 what it will do and which goldens it cites\n"
+      "  3. assay golden record {}/{}        if a golden it cites is not recorded yet; then review and accept\n"
+      "  4. cmake --build the build folder, so that ctest sees it\n",
+      std::filesystem::relative(file, root).string(), model, name, model, name);
+  return kExitAllowed;
+}
+
+}  // namespace
+
+void add_new(CLI::App& app, Invocation& invocation) {
+  struct Options {
+    std::string model, name;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = new_command(app, "new", "A case file to fill in", "  assay new mamba2 cache.two_calls\n");
+  command->add_option("model", options->model, "A model (`assay list --models`)")->required()->type_name("MODEL");
+  command->add_option("name", options->name, "Aspect and variant")->required()->type_name("ASPECT.VARIANT");
+  command->callback([options, &invocation] {
+    invocation.action = [options, &invocation] { return new_case(options->model, options->name, invocation); };
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+#include "runners/goldens.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "cases/spec/digest.hpp"
+#include "cases/spec/json.hpp"
+#include "golden/life.hpp"
+#include "golden/vacuity.hpp"
+
+namespace assay {
+
+const StoredGolden& GoldenStore::get(const ModelConfig& config, const std::string& input, const std::string& kind) {
+  config.input(input);  // an unknown name is an error with the nearest ones, not a missing golden
+  const std::string id = config.id() + "." + input + "." + kind;
+  auto found = stored_.find(id);
+  if (found == stored_.end()) {
+    const std::filesystem::path file = golden::golden_file(root_, config.model, config.name, input, kind);
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored))
+      throw NoVerdict(Status::kNoGolden, fmt::format("no golden {}; assay golden record '{}'", id, config.model));
+    StoredGolden read{golden::read_golden(file), sha256(read_file(file)), ""};
+    read.vacuity = golden::vacuity(read.golden);
+    found = stored_.emplace(id, std::move(read)).first;
+  }
+  if (const std::string stale = golden::stale_reason(found->second.golden, config); !stale.empty())
+    throw NoVerdict(Status::kStale, fmt::format("golden {}: {}; assay golden record '{}'", id, stale, config.model));
+  return found->second;
+}
+
+void GoldenStore::put(const golden::Golden& golden) {
+  stored_[golden.id()] = {golden, "in-memory", golden::vacuity(golden)};
+}
+
+}  // namespace assay

@@ -1,0 +1,49 @@
+// GoldenStore: the goldens that cases cite, read once each and checked against their config before anything is
+// compared.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cases/spec/model_config.hpp"
+#include "golden/golden.hpp"
+#include "runners/verdict.hpp"
+
+namespace assay {
+
+// A case ends here without a comparison: SKIP, NO_GOLDEN, STALE.
+class NoVerdict : public std::runtime_error {
+ public:
+  NoVerdict(Status why, const std::string& text, std::optional<SkipReason> reason = std::nullopt)
+      : std::runtime_error(text), status(why), skip(reason) {}
+  Status status;
+  std::optional<SkipReason> skip;
+};
+
+struct StoredGolden {
+  golden::Golden golden;
+  std::string digest;   // sha256 of the file
+  std::string vacuity;  // why matching it would prove nothing; empty if it proves something
+};
+
+class GoldenStore {
+ public:
+  explicit GoldenStore(std::filesystem::path root) : root_(std::move(root)) {}
+
+  // NoVerdict: NO_GOLDEN when there is no file, STALE when it was recorded from another config or other tokens.
+  // InputError when the file is malformed. The reference stays valid.
+  const StoredGolden& get(const ModelConfig& config, const std::string& input, const std::string& kind);
+
+  // For tests: a golden that lies in memory.
+  void put(const golden::Golden& golden);
+
+ private:
+  std::filesystem::path root_;
+  std::map<std::string, StoredGolden> stored_;
+};
+
+}  // namespace assay

@@ -1,0 +1,70 @@
+// Judge: compares what a leg's calls gave with the goldens of its rows, in order of computation, and keeps the first
+// finding.
+//
+// Per call: every sequence probe that a golden holds (a missing one is a finding, extra ones are ignored), row by row,
+// at real columns and as far as the row's tokens are the golden's; then, with a cache, the states of each row for which
+// the golden has a cut at the row's own length.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cases/spec/model_spec.hpp"
+#include "golden/compare.hpp"
+#include "runners/leg_run.hpp"
+
+namespace assay {
+
+// The tensors around a first finding, for --dump.
+struct Evidence {
+  std::vector<NamedTensor> tensors;
+  std::string text;  // what they are
+};
+
+class Judge {
+ public:
+  Judge(const ModelConfig& config, const golden::Rule& rule, bool keeps_evidence);
+
+  // As AfterCall: false once there is a finding, or once no free-running row follows its golden any more.
+  bool after_call(const LegPlan& plan, const CallRecord& record, const std::vector<RowPlan>& rows,
+                  const Session& session);
+
+  // After the leg: the tokens that free-running rows chose, and rows with a change that moved nothing.
+  void after_leg(const LegPlan& plan, const LegTrace& trace);
+
+  // Two legs, on every element of every probe where rows of the same input were fed the same tokens; then their final
+  // states where they hold equally many columns.
+  void agree(const LegTrace& a, const LegTrace& b);
+
+  const golden::Tally& tally() const { return tally_; }
+  const std::string& leg() const { return leg_; }  // of the first finding
+  const std::string& hollow() const { return hollow_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  const Evidence& evidence() const { return evidence_; }
+
+ private:
+  const golden::Bounds& bounds(const golden::Record& record);
+  bool add(golden::Tally tally, const std::string& leg, int64_t step, int64_t row);  // true: the first finding is in it
+  void missing(const std::string& probe, const std::string& leg, int64_t step, int64_t row);
+  void compare_probes(const LegPlan& plan, const CallRecord& record, const std::vector<RowPlan>& rows);
+  void compare_states(const LegPlan& plan, const CallRecord& record, const std::vector<RowPlan>& rows,
+                      const Session& session);
+  void watch_change(const LegPlan& plan, const CallRecord& record, const std::vector<RowPlan>& rows);
+  void judge_row_tokens(const LegPlan& plan, const LegTrace& trace, size_t row);
+  void agree_rows(const LegTrace& a, size_t a_row, const LegTrace& b, size_t b_row, const std::string& leg);
+  void collect(const NamedTensor* before, const NamedTensor& failing, const NamedTensor* after,
+               const golden::Record& record, const CallRecord* call);
+
+  golden::Rule rule_;
+  bool keeps_evidence_;
+  std::map<std::string, int64_t> layers_;  // of each probe
+  std::map<const golden::Record*, golden::Bounds> bounds_;
+  std::map<std::pair<const LegPlan*, size_t>, bool> moved_;
+  golden::Tally tally_;
+  std::string leg_, hollow_;
+  std::vector<std::string> notes_;
+  Evidence evidence_;
+};
+
+}  // namespace assay

@@ -1,0 +1,135 @@
+// Judge: leg against leg, and what --dump writes about a finding.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runners/judge.hpp"
+
+namespace assay {
+
+namespace {
+
+// The part of a call that holds positions [.., limit) of a row, less what an earlier call has already given.
+Span fresh_span(const CallRecord& call, const RowPlan& row, int64_t limit) {
+  const int64_t from = std::max(call.first, call.judge_from);
+  Span span = real_span(from, call.first + call.columns - from, row.pad);
+  span.column += from - call.first;
+  span.count = std::max<int64_t>(0, std::min(span.count, limit - span.position));
+  return span;
+}
+
+int64_t common_prefix(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+}
+
+// Bounds for states at a length that the golden has no cut for come from the next longer cut, or the last.
+const golden::StateRecord* nearest_cut(const golden::Golden& golden, int64_t length) {
+  const golden::StateRecord* found = nullptr;
+  for (const golden::StateRecord& cut : golden.states) {
+    found = &cut;
+    if (cut.cut >= length) break;
+  }
+  return found;
+}
+
+const NamedTensor* find(const std::vector<NamedTensor>& tensors, const std::string& name) {
+  for (const NamedTensor& tensor : tensors)
+    if (tensor.name == name) return &tensor;
+  return nullptr;
+}
+
+}  // namespace
+
+void Judge::agree(const LegTrace& a, const LegTrace& b) {
+  const std::string leg = a.plan->name + " = " + b.plan->name;
+  for (size_t i = 0; i < a.rows.size(); ++i)
+    for (size_t j = 0; j < b.rows.size(); ++j)
+      if (a.rows[i].input == b.rows[j].input) agree_rows(a, i, b, j, leg);
+}
+
+void Judge::agree_rows(const LegTrace& a, size_t a_row, const LegTrace& b, size_t b_row, const std::string& leg) {
+  const RowPlan &a_plan = a.rows[a_row], &b_plan = b.rows[b_row];
+  const golden::Golden& golden = b_plan.golden->golden;
+  // Beyond the golden's own positions there is no bound.
+  const int64_t common =
+      std::min(common_prefix(a_plan.tokens, b_plan.tokens), static_cast<int64_t>(golden.tokens.size()));
+  const auto row = static_cast<int64_t>(b_row);
+  for (const CallRecord& b_call : b.calls) {
+    const Span b_span = fresh_span(b_call, b_plan, common);
+    if (b_span.count == 0) continue;
+    for (const golden::Record& record : golden.probes) {
+      const NamedTensor* got = find(b_call.trace.probes, record.name);
+      if (!got) continue;  // the golden's comparison has reported it
+      for (const CallRecord& a_call : a.calls) {
+        const NamedTensor* expected = find(a_call.trace.probes, record.name);
+        const Span a_span = fresh_span(a_call, a_plan, common);
+        const int64_t begin = std::max(a_span.position, b_span.position);
+        const int64_t end = std::min(a_span.position + a_span.count, b_span.position + b_span.count);
+        if (!expected || begin >= end) continue;
+        if (add(golden::compare_legs(record, bounds(record), expected->value, static_cast<int64_t>(a_row),
+                                     a_span.column + begin - a_span.position, got->value, row,
+                                     b_span.column + begin - b_span.position, begin, end - begin),
+                leg, b_call.step, row)) {
+          collect(nullptr, *got, nullptr, record, &b_call);
+          if (keeps_evidence_) evidence_.tensors.push_back({"other_leg/" + expected->name, expected->value});
+        }
+      }
+    }
+  }
+  const auto length = static_cast<int64_t>(b_plan.tokens.size());
+  if (common != length || a_plan.tokens.size() != b_plan.tokens.size()) return;
+  const golden::StateRecord* cut = nearest_cut(golden, length);
+  if (!cut || a.states.empty() || b.states.empty()) return;
+  for (const golden::Record& record : cut->states) {
+    const NamedTensor* expected = find(a.states, record.name);
+    const NamedTensor* got = find(b.states, record.name);
+    if (!expected || !got) continue;
+    if (add(golden::compare_leg_states(record, bounds(record), expected->value, static_cast<int64_t>(a_row), got->value,
+                                       row),
+            leg, b.calls.empty() ? -1 : b.calls.back().step, row)) {
+      collect(nullptr, *got, nullptr, record, nullptr);
+      if (keeps_evidence_) evidence_.tensors.push_back({"other_leg/" + expected->name, expected->value});
+    }
+  }
+}
+
+void Judge::collect(const NamedTensor* before, const NamedTensor& failing, const NamedTensor* after,
+                    const golden::Record& record, const CallRecord* call) {
+  if (!keeps_evidence_) return;
+  evidence_.tensors.push_back({"got/" + failing.name, failing.value});
+  if (before) evidence_.tensors.push_back({"got_before/" + before->name, before->value});
+  if (after) evidence_.tensors.push_back({"got_after/" + after->name, after->value});
+  const golden::Bounds& limits = bounds(record);
+  const auto add_values = [this](const std::string& name, Shape shape, const std::vector<float>& values) {
+    if (element_count(shape) == static_cast<int64_t>(values.size()))
+      evidence_.tensors.push_back({name, HostTensor(std::move(shape), values)});
+  };
+  add_values("expected/" + record.name, {record.positions, record.columns()}, record.values);
+  add_values("expected_norm/" + record.name, {record.positions}, record.norm);
+  add_values("bound/" + record.name, {record.positions},
+             std::vector<float>(limits.element.begin(), limits.element.end()));
+  if (!record.sample.empty())
+    evidence_.tensors.push_back(
+        {"sample/" + record.name, HostTensor({static_cast<int64_t>(record.sample.size())}, record.sample)});
+  std::string tokens;
+  if (call) {
+    evidence_.tensors.push_back({"tokens", call->call.tokens});
+    if (!call->call.mask.absent()) evidence_.tensors.push_back({"mask", call->call.mask});
+    tokens = fmt::format("tokens, mask          the failing call (step {}): columns {} to {} of its leg\n", call->step,
+                         call->first, call->first + call->columns - 1);
+  }
+  const golden::Finding& first = *tally_.first;
+  evidence_.text = fmt::format(
+      "First finding: {} ({}), leg {}, step {}, row {}, position {}: expected {:.9g}, got {:.9g}, bound {:.3g}; "
+      "{} of {} elements out of bounds.\n\n"
+      "got/NAME              the subject's tensor, all rows: [B, L, ...] of the failing call, or a state [B, ...]\n"
+      "got_before/, got_after/  the subject's tensors computed just before and after it\n"
+      "expected/NAME         the golden's recorded elements [positions, sample] of this row's input\n"
+      "sample/NAME           which flat elements of one position those are; absent: all\n"
+      "expected_norm/NAME    the golden's norm of each position; bound/NAME: the bound of each position\n"
+      "other_leg/NAME        the other leg's tensor, where two legs disagree\n{}",
+      first.probe, first.what, leg_, first.step, first.row, first.position, first.expected, first.got, first.bound,
+      first.bad, first.of, tokens);
+}
+
+}  // namespace assay

@@ -1,0 +1,113 @@
+#include "runners/run_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <tuple>
+
+#include "cases/spec/error.hpp"
+#include "cases/spec/select.hpp"
+
+namespace assay {
+
+namespace {
+
+constexpr const char* kTiers[] = {"smoke", "ci", "slow"};
+
+int64_t tier_rank(const std::string& tier) {
+  const auto found = std::find(std::begin(kTiers), std::end(kTiers), tier);
+  if (found == std::end(kTiers))
+    throw InputError("--tier", fmt::format("unknown tier '{}'", tier), "one of smoke, ci, slow");
+  return found - std::begin(kTiers);
+}
+
+const Case& case_named(const Corpus& corpus, const std::string& id) {
+  for (const Case& test_case : corpus.cases)
+    if (test_case.id == id) return test_case;
+  std::vector<std::string> known;
+  for (const Case& test_case : corpus.cases) known.push_back(test_case.id);
+  std::string advice = "`assay list` shows every case";
+  if (const auto close = nearest(id, known); !close.empty())
+    advice = fmt::format("nearest: {}", fmt::join(close, ", "));
+  throw InputError("--case", fmt::format("unknown case '{}'", id), advice);
+}
+
+}  // namespace
+
+RunSelection select(const RunRequest& request, const Corpus& corpus) {
+  if (request.selectors.empty() && request.cases.empty())
+    throw InputError("run", "no cases were named", "name a model, e.g. `assay run mamba2`; '*' is everything");
+  RunSelection selection;
+  if (!request.selectors.empty()) {
+    const int64_t rank = tier_rank(request.tier.empty() ? "ci" : request.tier);
+    for (const Case* test_case : select_cases(corpus, request.selectors)) {
+      if (tier_rank(test_case->tier) <= rank)
+        selection.cases.push_back(test_case);
+      else
+        ++selection.left_out_by_tier;
+    }
+  }
+  // A case named by its id runs whatever its tier.
+  for (const std::string& id : request.cases) selection.cases.push_back(&case_named(corpus, id));
+  const auto order = [](const Case* test_case) { return std::tie(test_case->model, test_case->config, test_case->id); };
+  std::sort(selection.cases.begin(), selection.cases.end(),
+            [&order](const Case* a, const Case* b) { return order(a) < order(b); });
+  selection.cases.erase(std::unique(selection.cases.begin(), selection.cases.end()), selection.cases.end());
+  if (selection.cases.empty())
+    throw InputError("run", fmt::format("all {} selected cases are of a higher tier", selection.left_out_by_tier),
+                     "--tier slow runs every tier");
+  if (!request.shard.empty()) {
+    const auto [k, n] = parse_shard(request.shard);
+    std::vector<const Case*> part;
+    for (size_t i = 0; i < selection.cases.size(); ++i)
+      if (static_cast<int64_t>(i) % n == k - 1) part.push_back(selection.cases[i]);
+    if (part.empty())
+      throw InputError("--shard", fmt::format("{} holds none of {} cases", request.shard, selection.cases.size()));
+    selection.cases = std::move(part);
+  }
+  return selection;
+}
+
+std::pair<int64_t, int64_t> parse_shard(const std::string& text) {
+  int64_t k = 0, n = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, k);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '/') {
+    const auto second = std::from_chars(first.ptr + 1, end, n);
+    if (second.ec == std::errc() && second.ptr == end && k >= 1 && k <= n) return {k, n};
+  }
+  throw InputError("--shard", fmt::format("'{}' is not k/n with 1 <= k <= n", text), "e.g. --shard 1/4");
+}
+
+nlohmann::json selection_json(const RunRequest& request, int64_t count) {
+  return {{"selectors", request.selectors},
+          {"cases", request.cases},
+          {"subjects", request.subjects},
+          {"tier", request.tier},
+          {"shard", request.shard},
+          {"repeat", request.repeat},
+          {"count", count},
+          {"rerun_failed", request.rerun_failed}};
+}
+
+void restore_selection(RunRequest& request, const nlohmann::json& selection) {
+  request.selectors = selection.at("selectors").get<std::vector<std::string>>();
+  request.cases = selection.at("cases").get<std::vector<std::string>>();
+  if (request.subjects.empty()) request.subjects = selection.at("subjects").get<std::vector<std::string>>();
+  if (request.tier.empty()) request.tier = selection.at("tier").get<std::string>();
+  if (request.shard.empty()) request.shard = selection.at("shard").get<std::string>();
+  if (request.repeat == 1) request.repeat = selection.at("repeat").get<int64_t>();
+  if (request.rerun_failed.empty()) request.rerun_failed = selection.at("rerun_failed").get<std::string>();
+}
+
+std::set<std::pair<std::string, std::string>> failed_pairs(const ResultFile& file, const std::string& name) {
+  std::set<std::pair<std::string, std::string>> pairs(file.interrupted.begin(), file.interrupted.end());
+  for (const Verdict& row : file.rows)
+    if (!is_allowed(row.status)) pairs.emplace(row.subject, row.case_id);
+  if (pairs.empty()) throw InputError("--rerun-failed " + name, "nothing failed there, so there is nothing to run");
+  return pairs;
+}
+
+}  // namespace assay

@@ -1,0 +1,41 @@
+// A small checkout of its own for tests of runs: one config of mamba, cases, and goldens that the tiny subject computed
+// when it was honest. What these tests ask is whether a run notices and survives, not whether mamba is right.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cases/spec/case.hpp"
+#include "cases/spec/subject.hpp"
+#include "golden/golden.hpp"
+
+namespace assay::testing {
+
+// A folder that is removed with its content.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Subject& tiny_subject();  // opened once for the test program
+
+ModelConfig small_config();  // mamba/small: inputs a (9 tokens), b (9, other from the first), one, greedy (3 and 12)
+
+// A case of mamba/small from its legs and agree lists as JSON text.
+Case small_case(const std::string& legs, const std::string& agree = "[]");
+
+// The whole run of an input by a subject, every element kept, with a floor of 1e-6 of the tensor's scale.
+golden::Golden recorded(Subject& subject, const ModelConfig& config, const std::string& input);
+
+// Writes cases/models/mamba/{small.config,logits.*,cache.*}.json and the goldens below root.
+void write_checkout(const std::filesystem::path& root);
+
+}  // namespace assay::testing

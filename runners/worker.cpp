@@ -1,0 +1,113 @@
+#include "runners/worker.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cases/spec/case.hpp"
+#include "cases/spec/error.hpp"
+#include "cases/spec/json.hpp"
+#include "runners/dump.hpp"
+#include "runners/execute.hpp"
+#include "runners/process.hpp"
+#include "runners/subjects.hpp"
+
+namespace assay {
+
+namespace {
+
+using nlohmann::json;
+
+// False when the parent is gone.
+bool answer(const json& object) {
+  const std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t count = write(ChildProcess::kAnswerDescriptor, text.data() + done, text.size() - done);
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+// CTest gives each test a GPU of its own through CTEST_RESOURCE_GROUP_0_GPUS="id:2,slots:1".
+void use_granted_gpu() {
+  const char* granted = std::getenv("CTEST_RESOURCE_GROUP_0_GPUS");
+  if (!granted || std::getenv("CUDA_VISIBLE_DEVICES")) return;
+  const std::string text = granted;
+  const size_t begin = text.find("id:");
+  if (begin == std::string::npos) return;
+  setenv("CUDA_VISIBLE_DEVICES", text.substr(begin + 3, text.find_first_of(",;", begin) - begin - 3).c_str(), 0);
+}
+
+json ready(const Capabilities& capabilities) {
+  return {{"kind", "ready"},
+          {"name", capabilities.name},
+          {"device", capabilities.device},
+          {"versions", capabilities.versions},
+          {"models", capabilities.models}};
+}
+
+class Work {
+ public:
+  Work(const WorkerOptions& options, Subject& subject)
+      : options_(options), goldens_(options.root), execution_(subject, goldens_) {}
+
+  json run(const json& task) {
+    const Case test_case = read_case(task.at("case").get<std::string>());
+    const std::string file = task.at("config").get<std::string>();
+    auto config = configs_.find(file);
+    if (config == configs_.end()) config = configs_.emplace(file, read_config(file)).first;
+    Evidence evidence;
+    const Verdict verdict = execution_.run(test_case, config->second, options_.dump.empty() ? nullptr : &evidence);
+    if (!evidence.tensors.empty()) write_dump(options_.dump, verdict, evidence);
+    json row = to_json(verdict);
+    row["kind"] = "result";
+    return row;
+  }
+
+ private:
+  const WorkerOptions& options_;
+  GoldenStore goldens_;
+  Execution execution_;
+  std::map<std::string, ModelConfig> configs_;
+};
+
+json broken(const Error& error) {
+  return {{"kind", "broken"}, {"where", error.where()}, {"what", error.problem()}, {"advice", error.advice()}};
+}
+
+}  // namespace
+
+int work(const WorkerOptions& options) {
+  use_granted_gpu();
+  OpenedSubject opened;
+  try {
+    opened = open_subject(find_subject(options.subject, options.executable));
+  } catch (const std::exception& error) {
+    answer({{"kind", "refused"}, {"text", error.what()}});
+    return 0;
+  }
+  if (opened.unavailable) {
+    answer({{"kind", "unavailable"},
+            {"reason", skip_name(opened.unavailable->reason)},
+            {"text", opened.unavailable->text}});
+    return 0;
+  }
+  if (!answer(ready(opened.subject->capabilities()))) return 0;
+  Work state(options, *opened.subject);
+  for (std::string line; std::getline(std::cin, line);) {
+    try {
+      if (!answer(state.run(json::parse(line)))) return 0;
+    } catch (const Error& error) {
+      answer(broken(error));
+      return 0;
+    }
+  }
+  return 0;
+}
+
+}  // namespace assay
