@@ -155,7 +155,7 @@ std::string content_digest(nlohmann::json document) {
 Golden parse_golden(const nlohmann::json& document, const std::filesystem::path& file) {
   check_schema(document, "golden.schema.json", file);
   const Place root{file, ""};
-  if (const std::string digest = content_digest(document); digest != document.at("content_digest"))
+  if (const std::string digest = content_digest(document); digest != document.at("content_digest").get<std::string>())
     root.below("content_digest")
         .refuse("edited by hand: content digest differs; only `assay golden record` writes goldens",
                 "record it again, or restore the committed file");

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Configs, SessionTest,
                          testing::Values("mamba/tiny", "mamba/awkward", "mamba2/tiny", "mamba2/awkward"),
                          [](const auto& case_info) {
                            std::string name = case_info.param;
-                           name.replace(name.find('/'), 1, "_");
+                           std::replace(name.begin(), name.end(), '/', '_');
                            return name;
                          });
 

@@ -62,6 +62,9 @@ OpenedSubject open_subject(const SubjectPlace& place) {
     OpenedSubject opened;
     opened.subject.reset(open());
     if (!opened.subject) throw InputError(where, "assay_open_subject returned null");
+    if (const std::string& device = opened.subject->capabilities().device; device.starts_with("none"))
+      return {nullptr,
+              Unavailable{SkipReason::kNoGpu, place.name + ": no GPU can be used here (device " + device + ")"}};
     return opened;
   } catch (const UnsupportedError& error) {
     return {nullptr, Unavailable{SkipReason::kNoGpu, place.name + ": " + error.what()}};

@@ -38,6 +38,7 @@ struct OpenedSubject {
   std::optional<Unavailable> unavailable;  // set instead of subject
 };
 
+// Unavailable (no_gpu): the subject says that its device is "none: <why>", or refuses to open with UnsupportedError.
 // InputError: not a library, not a subject, or built for another version of the interface.
 OpenedSubject open_subject(const SubjectPlace& place);
 
