@@ -86,6 +86,7 @@ std::optional<RunName> run_name(std::string_view id) {
 std::vector<Need> needed(const Corpus& corpus, const std::vector<const Case*>& cases) {
   std::map<RunName, std::vector<std::string>> cited;
   for (const Case* test_case : cases) {
+    if (test_case->is_op_case()) continue;  // judged by the reference op, not by a recorded run
     const ModelConfig& config = corpus.config_of(*test_case);
     std::set<std::string> inputs;
     for (const Leg& leg : test_case->legs) {

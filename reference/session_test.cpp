@@ -199,5 +199,23 @@ TEST_P(SessionTest, WithoutCaptureOnlyLogitsAreKept) {
   EXPECT_EQ(trace.probes[0].name, "logits");
 }
 
+// mamba2/awkward has time_step_limit [0.05, 0.6], and softplus alone goes beyond both.
+TEST(Session, Mamba2LimitsDtInPrefillAndInSingleSteps) {
+  const auto model = load("mamba2/awkward");
+  for (const size_t step : {kPrompt.size(), size_t{1}}) {
+    const auto session = model->start({});
+    double least = 1e9, most = 0;
+    for (size_t first = 0; first < kPrompt.size(); first += step) {
+      Call call;
+      call.tokens = tokens({slice(kPrompt, first, step)});
+      const at::Tensor dt = to_aten(*session->forward(call).find("layers.0.mixer.dt"));
+      least = std::min(least, dt.min().item<double>());
+      most = std::max(most, dt.max().item<double>());
+    }
+    EXPECT_FLOAT_EQ(static_cast<float>(least), 0.05F) << "calls of " << step;
+    EXPECT_FLOAT_EQ(static_cast<float>(most), 0.6F) << "calls of " << step;
+  }
+}
+
 }  // namespace
 }  // namespace assay::reference

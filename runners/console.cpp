@@ -79,7 +79,8 @@ std::vector<std::string> row_lines(const Verdict& v, size_t subject_width, size_
       break;
     default:
       if (v.first)
-        line += fmt::format("  first at {}{} step {}", v.first->probe, index_text(*v.first), v.first->step);
+        line += fmt::format("  first at {}{}{}", v.first->probe, index_text(*v.first),
+                            v.first->step < 0 ? "" : fmt::format(" step {}", v.first->step));
       else
         line += fmt::format("  {:.2f} s", v.seconds);
       if (v.first) more.push_back(indented(finding_text(v)));

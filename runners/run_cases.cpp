@@ -231,8 +231,8 @@ class Run {
 
   Verdict repeated(const Task& task) {
     std::vector<Verdict> repetitions;
-    for (int64_t i = 0; i < request_.repeat; ++i)
-      repetitions.push_back(task.subject->run(*task.test_case, corpus_.config_of(*task.test_case)));
+    const fs::path config = task.test_case->is_op_case() ? fs::path() : corpus_.config_of(*task.test_case).file;
+    for (int64_t i = 0; i < request_.repeat; ++i) repetitions.push_back(task.subject->run(*task.test_case, config));
     return request_.repeat == 1 ? repetitions[0] : combine(repetitions);
   }
 

@@ -24,10 +24,12 @@ int64_t tier_rank(const std::string& tier) {
 }
 
 const Case& case_named(const Corpus& corpus, const std::string& id) {
-  for (const Case& test_case : corpus.cases)
-    if (test_case.id == id) return test_case;
   std::vector<std::string> known;
-  for (const Case& test_case : corpus.cases) known.push_back(test_case.id);
+  for (const std::vector<Case>* cases : {&corpus.cases, &corpus.op_cases})
+    for (const Case& test_case : *cases) {
+      if (test_case.id == id) return test_case;
+      known.push_back(test_case.id);
+    }
   std::string advice = "`assay list` shows every case";
   if (const auto close = nearest(id, known); !close.empty())
     advice = fmt::format("nearest: {}", fmt::join(close, ", "));

@@ -80,7 +80,7 @@ void SubjectProcess::open() {
   if (!unavailable_) start();
 }
 
-Verdict SubjectProcess::run(const Case& test_case, const ModelConfig& config) {
+Verdict SubjectProcess::run(const Case& test_case, const std::filesystem::path& config) {
   Verdict verdict = blank_verdict(test_case, capabilities_);
   if (unavailable_) {
     verdict.status = Status::kSkip;
@@ -92,7 +92,7 @@ Verdict SubjectProcess::run(const Case& test_case, const ModelConfig& config) {
   if (!child_ || (!model_.empty() && model_ != test_case.model)) start();
   model_ = test_case.model;
   const auto begin = std::chrono::steady_clock::now();
-  child_->send(json({{"case", test_case.file.string()}, {"config", config.file.string()}}).dump());
+  child_->send(json({{"case", test_case.file.string()}, {"config", config.string()}}).dump());
   const ChildProcess::Answer answer = child_->receive(settings_.timeout_s, interrupts_);
   switch (answer.event) {
     case ChildProcess::Event::kSignal:

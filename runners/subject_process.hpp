@@ -38,7 +38,8 @@ class SubjectProcess {
 
   // Runs one case: in the worker that ran the last one if the model is the same, else in another. CRASH and TIMEOUT
   // rows come from here. Throws Interrupted, or HarnessError when a worker cannot go on.
-  Verdict run(const Case& test_case, const ModelConfig& config);
+  // config: the file of the case's config; empty for an op case.
+  Verdict run(const Case& test_case, const std::filesystem::path& config);
 
   void close() { child_.reset(); }
 

@@ -13,6 +13,7 @@
 #include "cases/spec/json.hpp"
 #include "runners/dump.hpp"
 #include "runners/execute.hpp"
+#include "runners/ops/run_ops.hpp"
 #include "runners/process.hpp"
 #include "runners/subjects.hpp"
 
@@ -54,23 +55,44 @@ json ready(const Capabilities& capabilities) {
 class Work {
  public:
   Work(const WorkerOptions& options, Subject& subject)
-      : options_(options), goldens_(options.root), execution_(subject, goldens_) {}
+      : options_(options), subject_(subject), goldens_(options.root), execution_(subject, goldens_) {}
 
   json run(const json& task) {
-    const Case test_case = read_case(task.at("case").get<std::string>());
-    const std::string file = task.at("config").get<std::string>();
+    const std::string case_file = task.at("case").get<std::string>(), file = task.at("config").get<std::string>();
+    if (file.empty()) return result(run_op(read_op_case(case_file)));
+    const Case test_case = read_case(case_file);
     auto config = configs_.find(file);
     if (config == configs_.end()) config = configs_.emplace(file, read_config(file)).first;
     Evidence evidence;
     const Verdict verdict = execution_.run(test_case, config->second, options_.dump.empty() ? nullptr : &evidence);
     if (!evidence.tensors.empty()) write_dump(options_.dump, verdict, evidence);
+    return result(verdict);
+  }
+
+ private:
+  static json result(const Verdict& verdict) {
     json row = to_json(verdict);
     row["kind"] = "result";
     return row;
   }
 
- private:
+  // The reference is opened beside the subject when the first op case needs it, unless it is the subject.
+  Verdict run_op(const OpCase& op_case) {
+    if (subject_.capabilities().name == "reference") return run_op_case(op_case, subject_, subject_);
+    if (!reference_.subject && !reference_.unavailable)
+      reference_ = open_subject(find_subject("reference", options_.executable));
+    if (reference_.subject) return run_op_case(op_case, subject_, *reference_.subject);
+    Verdict verdict = blank_verdict(row_of(op_case), subject_.capabilities());
+    verdict.status = Status::kSkip;
+    verdict.skip = reference_.unavailable->reason;
+    verdict.reason = "ops are judged by the reference; " + reference_.unavailable->text;
+    verdict.signature = signature_of(verdict);
+    return verdict;
+  }
+
   const WorkerOptions& options_;
+  Subject& subject_;
+  OpenedSubject reference_;
   GoldenStore goldens_;
   Execution execution_;
   std::map<std::string, ModelConfig> configs_;

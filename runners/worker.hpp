@@ -3,7 +3,7 @@
 //
 //   out  {"kind":"ready","name","device","versions","models"} | {"kind":"unavailable","reason","text"}
 //        | {"kind":"refused","text"}                          once, after the subject was opened
-//   in   {"case": file, "config": file}
+//   in   {"case": file, "config": file}                       config "": an op case
 //   out  {"kind":"result",...}                                the row, for each task
 //        | {"kind":"broken","where","what","advice"}          a HarnessError: the run is to end
 #pragma once

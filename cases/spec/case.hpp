@@ -54,6 +54,8 @@ struct Leg {
   bool free_running = false;
 };
 
+inline constexpr const char* kOpModel = "ops";  // the "model" of op cases (cases/spec/op_case.hpp)
+
 struct Case {
   std::string id;  // "mamba2/cache.splits" = path below cases/models without .json
   std::string model, config, aspect, variant;
@@ -73,6 +75,8 @@ struct Case {
   std::optional<BoundOverride> bound;
   std::filesystem::path file;
   std::string digest;  // sha256 of the canonical document
+
+  bool is_op_case() const { return model == kOpModel; }
 };
 
 Case read_case(const std::filesystem::path& file);  // InputError naming file and pointer
@@ -84,6 +88,7 @@ struct Corpus {
   std::filesystem::path root;                  // repository root: holds cases/ and golden/
   std::map<std::string, ModelConfig> configs;  // by "mamba2/tiny"
   std::vector<Case> cases;                     // sorted by id
+  std::vector<Case> op_cases;                  // cases/ops as a run's rows know them: no config, no legs
 
   const ModelConfig& config_of(const Case& test_case) const {
     return configs.at(test_case.model + "/" + test_case.config);

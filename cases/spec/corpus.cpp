@@ -5,6 +5,7 @@
 #include "cases/spec/case.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/model_spec.hpp"
+#include "cases/spec/op_case.hpp"
 #include "cases/spec/select.hpp"
 
 namespace assay {
@@ -180,6 +181,7 @@ Corpus read_corpus(const fs::path& root) {
     if (fs::is_directory(folder)) read_model_folder(folder, corpus);
   std::sort(corpus.cases.begin(), corpus.cases.end(), [](const Case& a, const Case& b) { return a.id < b.id; });
   for (const Case& test_case : corpus.cases) check_case(test_case, corpus);
+  for (const OpCase& op_case : read_op_cases(root)) corpus.op_cases.push_back(row_of(op_case));
   return corpus;
 }
 

@@ -96,8 +96,9 @@ class StrictHandler : public nlohmann::json_sax<nlohmann::json> {
     } else if (const size_t bracket = problem.find("] "); bracket != std::string::npos) {
       problem.erase(0, bracket + 2);
     }
+    // nlohmann 3.11.2 and 3.11.3 word an empty text differently.
     if (problem.find("unexpected end of input") != std::string::npos ||
-        problem.find("missing closing quote") != std::string::npos)
+        problem.find("empty input") != std::string::npos || problem.find("missing closing quote") != std::string::npos)
       problem = "the text ends in the middle of the document (truncated?): " + problem;
     return false;
   }

@@ -38,6 +38,7 @@ struct Names {
 };
 
 std::vector<std::string> ops_of(const Corpus& corpus, const Case& test_case) {
+  if (test_case.is_op_case()) return {test_case.aspect};
   return model_spec(test_case.model).ops(corpus.config_of(test_case));
 }
 
@@ -51,6 +52,12 @@ Names names_in(const Corpus& corpus) {
   }
   names.tiers = {"smoke", "ci", "slow"};
   for (const Case& test_case : corpus.cases) names.ids.insert(test_case.id);
+  for (const Case& test_case : corpus.op_cases) {
+    names.models.insert(test_case.model);
+    names.aspects.insert(test_case.aspect);
+    names.ops.insert(test_case.aspect);
+    names.ids.insert(test_case.id);
+  }
   return names;
 }
 
@@ -91,11 +98,12 @@ class Selection {
     const size_t before = chosen_.size();
     bool has_matched = false;
     const auto take = [&](auto&& is_wanted) {
-      for (const Case& test_case : corpus_.cases)
-        if (is_wanted(test_case)) {
-          has_matched = true;
-          chosen_.insert(&test_case);
-        }
+      for (const std::vector<Case>* cases : {&corpus_.cases, &corpus_.op_cases})
+        for (const Case& test_case : *cases)
+          if (is_wanted(test_case)) {
+            has_matched = true;
+            chosen_.insert(&test_case);
+          }
     };
     if (const size_t colon = selector.find(':'); colon != std::string::npos) {
       add_term(selector, selector.substr(0, colon), selector.substr(colon + 1), take);
@@ -117,8 +125,9 @@ class Selection {
 
   std::vector<const Case*> cases() const {
     std::vector<const Case*> result;
-    for (const Case& test_case : corpus_.cases)
-      if (chosen_.count(&test_case)) result.push_back(&test_case);
+    for (const std::vector<Case>* cases : {&corpus_.cases, &corpus_.op_cases})
+      for (const Case& test_case : *cases)
+        if (chosen_.count(&test_case)) result.push_back(&test_case);
     return result;
   }
 
@@ -138,6 +147,7 @@ class Selection {
     } else if (term == "config") {
       require_known(selector, "config", value, names_.configs);
       take([&](const Case& test_case) {
+        if (test_case.is_op_case()) return false;
         return glob_matches(value, test_case.config) || glob_matches(value, test_case.model + "/" + test_case.config);
       });
     } else if (term == "op") {

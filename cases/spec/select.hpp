@@ -1,6 +1,7 @@
 // Selectors: which cases a command is about. A selector is a model ("mamba2"), a glob over case ids ("*/cache.*"), a
 // term "model:", "aspect:", "op:", "tier:", "config:" followed by a name or glob, or "@file" with one selector a line.
-// Several selectors: union.
+// Several selectors: union. Op cases are those of the model "ops": "ops/*", "ops/ssd.edges", and "op:ssd" beside the
+// models' cases.
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ std::vector<std::string> nearest(const std::string& wrong, const std::vector<std
 // The same as text for an error's advice: "mamba2, mamba"; "(none)" if nothing is known.
 std::string nearest_list(const std::string& wrong, const std::vector<std::string>& known);
 
-// Cases in corpus order. InputError: an unknown name (with the nearest ones) or nothing selected.
+// Cases in corpus order, then op cases. InputError: an unknown name (with the nearest ones) or nothing selected.
 std::vector<const Case*> select_cases(const Corpus& corpus, const std::vector<std::string>& selectors);
 
 }  // namespace assay

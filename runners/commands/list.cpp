@@ -8,6 +8,7 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/model_spec.hpp"
+#include "cases/spec/op_spec.hpp"
 #include "cases/spec/select.hpp"
 #include "golden/life.hpp"
 #include "runners/commands/commands.hpp"
@@ -52,7 +53,12 @@ void list_ops(const Corpus& corpus) {
   std::map<std::string, std::set<std::string>> models;
   for (const auto& [id, config] : corpus.configs)
     for (const std::string& op : model_spec(config.model).ops(config)) models[op].insert(config.model);
-  for (const auto& [op, users] : models) fmt::print("{:20} {}\n", op, fmt::join(users, " "));
+  for (const OpSpec& spec : op_specs()) models.try_emplace(spec.name);
+  for (const auto& [op, users] : models) {
+    const auto cases = std::count_if(corpus.op_cases.begin(), corpus.op_cases.end(),
+                                     [&op = op](const Case& test_case) { return test_case.aspect == op; });
+    fmt::print("{:20} {:3} op cases  {}\n", op, cases, fmt::join(users, " "));
+  }
 }
 
 void list_subjects(const Invocation& invocation) {
@@ -75,6 +81,7 @@ void list_coverage(const std::vector<const Case*>& cases) {
   std::map<std::string, std::map<std::string, int>> table;
   std::set<std::string> present;
   for (const Case* test_case : cases) {
+    if (test_case->is_op_case()) continue;  // ops are no rows of models x aspects
     ++table[test_case->model][test_case->aspect];
     present.insert(test_case->aspect);
   }
@@ -124,7 +131,7 @@ void add_list(CLI::App& app, Invocation& invocation) {
   auto* group = command->add_option_group("what");
   group->add_flag("--models", options->models, "Models with their configs and number of cases");
   group->add_flag("--aspects", options->aspects, "The fourteen aspects with their number of cases");
-  group->add_flag("--ops", options->ops, "Ops and the models that use them");
+  group->add_flag("--ops", options->ops, "Ops with their number of op cases and the models that use them");
   group->add_flag("--subjects", options->subjects, "Subjects, their devices and forms");
   group->add_flag("--coverage", options->coverage, "Cases for each model and aspect");
   group->require_option(0, 1);

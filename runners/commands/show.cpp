@@ -8,6 +8,7 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/op_case.hpp"
 #include "cases/spec/select.hpp"
 #include "golden/life.hpp"
 #include "runners/commands/commands.hpp"
@@ -63,14 +64,28 @@ void show_leg(const Leg& leg) {
   for (const std::string& row : rows) fmt::print("  {:20}   {}\n", "", row);
 }
 
+int show_op_case(const OpCase& op_case, const std::filesystem::path& root) {
+  const OpSpec& spec = op_spec(op_case.op);
+  fmt::print("{}\n  {}\n\nfile     {}\ntier     {}\nforms    {}\n", op_case.id, op_case.why,
+             std::filesystem::relative(op_case.file, root).string(), op_case.tier,
+             op_case.forms.empty() ? "every form of the subject" : fmt::format("{}", fmt::join(op_case.forms, ", ")));
+  fmt::print("\n{} shapes\n", op_case.points.size());
+  for (const OpPoint& point : op_case.points) fmt::print("  {}\n", point.text(spec));
+  fmt::print("\nrepeat   assay run --subject fast --case {}\n", op_case.id);
+  return kExitAllowed;
+}
+
 int show(const std::string& id, const Invocation& invocation) {
   const std::filesystem::path root = invocation.root();
   const Corpus corpus = read_corpus(root);
+  for (const Case& row : corpus.op_cases)
+    if (row.id == id) return show_op_case(read_op_case(row.file), root);
   const auto found =
       std::find_if(corpus.cases.begin(), corpus.cases.end(), [&](const Case& test_case) { return test_case.id == id; });
   if (found == corpus.cases.end()) {
     std::vector<std::string> known;
-    for (const Case& test_case : corpus.cases) known.push_back(test_case.id);
+    for (const std::vector<Case>* cases : {&corpus.cases, &corpus.op_cases})
+      for (const Case& test_case : *cases) known.push_back(test_case.id);
     const auto close = nearest(id, known);
     throw InputError(
         "case", "there is no case '" + id + "'",

@@ -1,0 +1,30 @@
+#include "runners/ops/problems.hpp"
+
+namespace assay {
+
+namespace {
+
+struct Problem {
+  const char* op;
+  void (*draw)(Draw&);
+};
+
+constexpr Problem kProblems[] = {
+#define ASSAY_OP(stem) {#stem, problems::stem},
+#include "runners/ops/ops.def"
+#undef ASSAY_OP
+};
+
+}  // namespace
+
+OpCall draw_call(const OpCase& op_case, const OpPoint& point) {
+  for (const Problem& problem : kProblems) {
+    if (problem.op != op_case.op) continue;
+    Draw draw(op_spec(op_case.op), point, op_case.ranges, op_case.seed);
+    problem.draw(draw);
+    return std::move(draw).take();
+  }
+  throw InputError("op " + op_case.op, "has no problem", "add it to runners/ops/ops.def");
+}
+
+}  // namespace assay

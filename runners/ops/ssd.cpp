@@ -1,0 +1,23 @@
+#include "runners/ops/problems.hpp"
+
+namespace assay::problems {
+
+void ssd(Draw& draw) {
+  const int64_t states = draw.size("N"), groups = draw.size("G");
+  draw.all("x", of_sum(1, 1));
+  // Before the bias: it moves softplus within about 0.01 to 1.5, and so does every token. Without a bias dt is the step
+  // itself and must be above zero.
+  draw.all("dt", draw.has("dt_bias") ? symmetric(0.7) : Range{0.02, 1});
+  draw.all("dt_bias", {-3.9, 0.54});  // softplus of it is 0.02 to 1
+  // Slow decay (half-lives of tens of tokens and more) keeps a wrong carry between chunks visible, fast decay a wrong
+  // exponent inside a chunk; neighbouring heads, which share a group, differ.
+  draw.each("A", [](int64_t i) { return i % 2 == 0 ? Range{-0.08, -0.007} : Range{-4.5, -0.6}; });
+  // Groups of unlike scale: a head that reads another group's B or C shows at once.
+  const auto scale = [=](int64_t i) { return 1.0 + 0.5 * static_cast<double>(i / states % groups % 3); };
+  draw.each("B", [=](int64_t i) { return of_sum(scale(i), 1); });
+  draw.each("C", [=](int64_t i) { return of_sum(scale(i), states); });
+  draw.each("D", [](int64_t i) { return two_sided(0.4, 1.6, i % 3 != 0); });
+  draw.all("initial_state", of_sum(1, 1));  // as large as the state that inputs build up
+}
+
+}  // namespace assay::problems
