@@ -92,6 +92,29 @@ std::span<const float> columns_of(const HostTensor& tensor, int64_t row, int64_t
   return tensor.values<float>().subspan(static_cast<size_t>((row * tensor.shape()[1] + column) * width));
 }
 
+std::optional<Tally> check_growing(const Record& record, const GrowingRow& got, int64_t count) {
+  require(got.row >= 0 && got.pad >= 0 && got.pad + count <= got.columns && record.shape.size() == 2, record,
+          "is not a column [heads, width], or not of these columns");
+  const Shape &shape = got.tensor.shape(), &column = record.shape;
+  if (got.tensor.dtype() == DType::kF32 && shape.size() == 4 && shape[0] > got.row && shape[1] == column[0] &&
+      shape[2] == got.columns && shape[3] == column[1])
+    return std::nullopt;
+  return wrong_shape(record, fmt::format("[B > {}, {}, {}, {}]", got.row, column[0], got.columns, column[1]),
+                     got.tensor);
+}
+
+// One token's column, heads together: [heads, width].
+std::vector<float> column_of(const GrowingRow& state, int64_t position) {
+  const Shape& shape = state.tensor.shape();
+  const std::span<const float> values = state.tensor.values<float>();
+  std::vector<float> column;
+  for (int64_t head = 0; head < shape[1]; ++head) {
+    const int64_t begin = ((state.row * shape[1] + head) * shape[2] + state.pad + position) * shape[3];
+    column.insert(column.end(), values.begin() + begin, values.begin() + begin + shape[3]);
+  }
+  return column;
+}
+
 std::span<const float> state_of(const HostTensor& tensor, int64_t row) {
   const int64_t size = tensor.count() / tensor.shape()[0];
   return tensor.values<float>().subspan(static_cast<size_t>(row * size), static_cast<size_t>(size));
@@ -168,6 +191,29 @@ Tally compare_legs(const Record& record, const Bounds& bounds, const HostTensor&
   Comparison comparison(record, bounds, /*is_state=*/false);
   for (int64_t i = 0; i < count; ++i)
     comparison.leg_row(position + i, left.subspan(i * width, width), right.subspan(i * width, width));
+  return comparison.tally(count);
+}
+
+Tally compare_growing(const Record& record, const Bounds& bounds, const GrowingRow& got, int64_t count) {
+  require_bounds(record, bounds);
+  require_numbers(record);
+  require_range(record, 0, count);
+  if (auto wrong = check_growing(record, got, count)) return *wrong;
+  if (count == 0) return {};
+  Comparison comparison(record, bounds, /*is_state=*/false);
+  for (int64_t t = 0; t < count; ++t) comparison.golden_row(t, column_of(got, t));
+  return comparison.tally(count);
+}
+
+Tally compare_leg_growing(const Record& record, const Bounds& bounds, const GrowingRow& expected, const GrowingRow& got,
+                          int64_t count) {
+  require_bounds(record, bounds);
+  require_range(record, 0, count);
+  if (auto wrong = check_growing(record, expected, count)) return *wrong;
+  if (auto wrong = check_growing(record, got, count)) return *wrong;
+  if (count == 0) return {};
+  Comparison comparison(record, bounds, /*is_state=*/false);
+  for (int64_t t = 0; t < count; ++t) comparison.leg_row(t, column_of(expected, t), column_of(got, t));
   return comparison.tally(count);
 }
 

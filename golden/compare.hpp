@@ -71,6 +71,17 @@ Tally compare_state(const Record& record, const Bounds& bounds, const HostTensor
 Tally compare_legs(const Record& record, const Bounds& bounds, const HostTensor& expected, int64_t expected_row,
                    int64_t expected_column, const HostTensor& got, int64_t row, int64_t column, int64_t position,
                    int64_t count);
+// A row of a state that grows by a column a token: [B, heads, T, width] with T = columns, of which the first pad are
+// padding. record: of one column [heads, width] at each position, under the state's name; the first `count` positions
+// are compared.
+struct GrowingRow {
+  const HostTensor& tensor;
+  int64_t row, pad, columns;
+};
+Tally compare_growing(const Record& record, const Bounds& bounds, const GrowingRow& got, int64_t count);
+Tally compare_leg_growing(const Record& record, const Bounds& bounds, const GrowingRow& expected, const GrowingRow& got,
+                          int64_t count);
+
 Tally compare_leg_states(const Record& record, const Bounds& bounds, const HostTensor& expected, int64_t expected_row,
                          const HostTensor& got, int64_t row);
 

@@ -377,6 +377,67 @@ TEST(CompareLegs, StatesHeadByHead) {
   EXPECT_EQ(tally.first->of, 4);
 }
 
+// Two heads of two, two positions, elements 0 and 3 of a column kept: 1 2 / 3 4, then 5 6 / 7 8. Bounds 1/8.
+Record columns() {
+  return {.name = "layers.1.attn.k_cache",
+          .shape = {2, 2},
+          .positions = 2,
+          .sample = {0, 3},
+          .values = {1, 4, 5, 8},
+          .norm = {std::sqrt(30.f), std::sqrt(174.f)},
+          .floor = {1 / 64.f, 1 / 64.f},
+          .norm_floor = {1 / 64.f, 1 / 64.f},
+          .scale = 8};
+}
+// [B = 2, heads 2, T = 3, width 2]: row 1 after one column of padding; nobody may look at the NaN.
+HostTensor cache(float third_of_last = 7) {
+  std::vector<float> values(12, kNaN);
+  values.insert(values.end(), {kNaN, kNaN, 1, 2, 5, 6, kNaN, kNaN, 3, 4, third_of_last, 8});
+  return HostTensor({2, 2, 3, 2}, values);
+}
+
+TEST(CompareGrowing, EachColumnByItsPosition) {
+  const Record record = columns();
+  const Bounds bounds = bounds_of(record, {});
+  const HostTensor right = cache(), wrong = cache(7.5f);
+  const Tally tally = compare_growing(record, bounds, {right, 1, 1, 3}, 2);
+  EXPECT_FALSE(tally.first);
+  EXPECT_EQ(tally.elements, 4);
+  // Outside the sample: the column's norm sees it.
+  const Tally norm = compare_growing(record, bounds, {wrong, 1, 1, 3}, 2);
+  ASSERT_TRUE(norm.first);
+  EXPECT_EQ(norm.first->what, "norm");
+  EXPECT_EQ(norm.first->position, 1);
+  EXPECT_FALSE(compare_growing(record, bounds, {wrong, 1, 1, 3}, 1).first);
+  // One column further left, the padding is compared: not finite.
+  EXPECT_TRUE(compare_growing(record, bounds, {right, 1, 0, 3}, 2).first);
+}
+
+TEST(CompareGrowing, ShapesAreFindings) {
+  const Record record = columns();
+  const Bounds bounds = bounds_of(record, {});
+  const HostTensor right = cache();
+  EXPECT_EQ(compare_growing(record, bounds, {right, 1, 1, 4}, 2).first->what, "shape");
+  EXPECT_EQ(compare_growing(record, bounds, {right, 2, 1, 3}, 2).first->what, "shape");
+  const HostTensor folded({2, 3, 4}, std::vector<float>(24));
+  const Tally tally = compare_growing(record, bounds, {folded, 1, 1, 3}, 2);
+  EXPECT_EQ(tally.first->what, "shape");
+  EXPECT_NE(tally.first->detail.find("[B > 1, 2, 3, 2]"), std::string::npos) << tally.first->detail;
+}
+
+TEST(CompareGrowing, LegsOnEveryElementWhateverTheirPadding) {
+  const Record record = columns();
+  const Bounds bounds = bounds_of(record, {});
+  const HostTensor alone({1, 2, 2, 2}, std::vector<float>{1, 2, 5, 6, 3, 4, 7, 8}), right = cache(),
+                                                                                    wrong = cache(7.5f);
+  EXPECT_FALSE(compare_leg_growing(record, bounds, {alone, 0, 0, 2}, {right, 1, 1, 3}, 2).first);
+  const Tally tally = compare_leg_growing(record, bounds, {alone, 0, 0, 2}, {wrong, 1, 1, 3}, 2);
+  ASSERT_TRUE(tally.first);
+  EXPECT_EQ(tally.first->what, "value");
+  EXPECT_EQ(tally.first->position, 1);
+  EXPECT_EQ(tally.first->index, (std::vector<int64_t>{1, 0}));
+}
+
 TEST(TallyMerge, KeepsTheEarlierFindingAndTheLargerShare) {
   Tally sum = compare(with(1, 1, 0.0625f));
   EXPECT_EQ(sum.used, 0.5);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cases/spec/error.hpp"
+#include "golden/life.hpp"
 
 namespace assay::golden {
 namespace {
@@ -41,6 +42,7 @@ struct Recording {
 
   Recording() {
     config.weights.seed = 5;
+    config.state_cuts = {2};
     config.inputs["pair"] = {"pair", {1}, 1};
     const std::string digest(64, 'b');
     manifest = {{"weights", {{"w", {{"shape", {1}}, {"sha256", digest}}}}}};
@@ -57,29 +59,47 @@ struct Recording {
   Golden golden() const { return compose(config, "pair", "f32", probes, tensors, run, manifest); }
 };
 
-TEST(RoundUp, KeepsThreeDigitsAndNeverFallsShort) {
+TEST(RoundUp, KeepsTwoDigitsAndNeverFallsShort) {
   EXPECT_EQ(round_up(0), 0.f);
-  EXPECT_EQ(round_up(1.2301e-6), 1.24e-6f);
-  EXPECT_EQ(round_up(1.23e-6), 1.23e-6f);
-  EXPECT_EQ(round_up(9.9999e-5), 1e-4f);
-  EXPECT_EQ(round_up(4567), 4570.f);
+  EXPECT_EQ(round_up(1.201e-6), 1.3e-6f);
+  EXPECT_EQ(round_up(1.2e-6), 1.2e-6f);
+  EXPECT_EQ(round_up(9.91e-5), 1e-4f);
+  EXPECT_EQ(round_up(4567), 4600.f);
   EXPECT_EQ(round_up(1), 1.f);
   EXPECT_GT(round_up(1e-60), 0.f);
 }
 
 TEST(ComposeRecord, TakesNormFloorAndScaleFromTheWholeRow) {
   const HostTensor narrow({1, 4}, std::vector<float>{3, 0, 4, 0});
-  const Record record = compose_record("x", {4}, 1, {0}, narrow, wide({1, 4}, {3, 0, 4.5, 0}));
+  const Record record = compose_record("x", {4}, 1, {0}, {narrow, wide({1, 4}, {3, 0, 4.5, 0}), {}});
   EXPECT_EQ(record.values, std::vector<float>{3});
   EXPECT_EQ(record.norm, std::vector<float>{5});
   EXPECT_EQ(record.floor, std::vector<float>{0.5f});
-  EXPECT_EQ(record.norm_floor, std::vector<float>{0.409f});  // sqrt(9 + 20.25) - 5 = 0.40833
+  EXPECT_EQ(record.norm_floor, std::vector<float>{0.41f});  // sqrt(9 + 20.25) - 5 = 0.40833
   EXPECT_EQ(record.scale, 4.f);
+}
+
+TEST(ComposeRecord, TakesTheLargestDifferenceFromAnyRun) {
+  const HostTensor narrow({2, 1}, std::vector<float>{1, 2});
+  const std::vector<HostTensor> nudged = {HostTensor({2, 1}, std::vector<float>{1.5f, 2}),
+                                          HostTensor({2, 1}, std::vector<float>{0.75f, 2.25f})};
+  const Record record = compose_record("x", {1}, 2, {}, {narrow, wide({2, 1}, {1, 2.125}), nudged});
+  EXPECT_EQ(record.values, (std::vector<float>{1, 2}));
+  EXPECT_EQ(record.floor, (std::vector<float>{0.5f, 0.25f}));
+  EXPECT_EQ(record.norm_floor, (std::vector<float>{0.5f, 0.25f}));
+}
+
+TEST(ComposeRecord, RefusesAChoiceThatRoundingDecides) {
+  const HostTensor narrow({1, 3}, std::vector<float>{0.6f, 0, 0.4f});
+  const HostTensor same = wide({1, 3}, {0.6, 0, 0.4});
+  EXPECT_NO_THROW(compose_record("routing", {3}, 1, {}, {narrow, same, {narrow}}, true));
+  const HostTensor flipped({1, 3}, std::vector<float>{0.6f, 0.4f, 0});
+  EXPECT_THROW(compose_record("routing", {3}, 1, {}, {narrow, same, {flipped}}, true), HarnessError);
 }
 
 TEST(ComposeRecord, RefusesWhatIsNotFinite) {
   const HostTensor narrow({1, 2}, std::vector<float>{1, std::numeric_limits<float>::quiet_NaN()});
-  EXPECT_THROW(compose_record("x", {2}, 1, {}, narrow, wide({1, 2}, {1, 2})), HarnessError);
+  EXPECT_THROW(compose_record("x", {2}, 1, {}, {narrow, wide({1, 2}, {1, 2}), {}}), HarnessError);
 }
 
 TEST(Compose, MakesAGoldenThatReadsBack) {
@@ -89,7 +109,7 @@ TEST(Compose, MakesAGoldenThatReadsBack) {
   EXPECT_EQ(golden.weight_digests.at("w"), std::string(16, 'b'));
   EXPECT_EQ(golden.gap, (std::vector<float>{0.5f, 0}));
   ASSERT_EQ(golden.probes.size(), 2u);
-  EXPECT_EQ(golden.probes[0].floor, (std::vector<float>{9.77e-4f, 0}));
+  EXPECT_EQ(golden.probes[0].floor, (std::vector<float>{9.8e-4f, 0}));
   EXPECT_EQ(golden.probes[1].floor, (std::vector<float>{0, 0.25f}));
   const std::string text = format(golden);
   EXPECT_EQ(format(parse_golden(nlohmann::json::parse(text), "g.json")), text);
@@ -105,6 +125,63 @@ TEST(Compose, KeepsAStateHeadByHead) {
   EXPECT_EQ(state.values, (std::vector<float>{1, 2, 3, 4}));
   EXPECT_EQ(state.norm, (std::vector<float>{std::sqrt(5.f), 5}));
   EXPECT_EQ(state.floor, (std::vector<float>{0, 0.5f}));
+}
+
+TEST(Compose, LogitsOnlyKeepsTheLogitsAndTheStatesAtTheEnd) {
+  Recording recording;
+  recording.config.state_cuts = {1};
+  recording.config.inputs["pair"].is_logits_only = true;
+  recording.tensors.held.erase("f32/embed");
+  const Golden golden = recording.golden();
+  ASSERT_EQ(golden.probes.size(), 1u);
+  EXPECT_EQ(golden.probes[0].name, "logits");
+  EXPECT_EQ(golden.gap.size(), 2u);
+  ASSERT_EQ(golden.states.size(), 1u);
+  EXPECT_EQ(golden.states[0].cut, 2);
+  const std::string text = format(golden);
+  EXPECT_EQ(format(parse_golden(nlohmann::json::parse(text), "g.json")), text);
+}
+
+TEST(Compose, LogitsOnlySamplesLogitsThatWouldBeKeptWhole) {
+  Recording recording;
+  recording.probes[1].shape = {40};
+  recording.tensors.held["f32/logits"] = HostTensor(DType::kF32, {2, 40});
+  recording.tensors.held["f64/logits"] = HostTensor(DType::kF64, {2, 40});
+  EXPECT_TRUE(recording.golden().probes[1].sample.empty());
+  recording.config.inputs["pair"].is_logits_only = true;
+  EXPECT_EQ(recording.golden().probes[0].sample.size(), 16u);
+}
+
+TEST(Compose, StatesThatGrowAreNotRecordedAndSparseProbesAreMarked) {
+  Recording recording;
+  recording.probes.push_back({.name = "layers.1.attn.k_cache", .shape = {1, 2}, .is_state = true, .follows = "embed"});
+  recording.probes[0].is_sparse = true;
+  const Golden golden = recording.golden();
+  EXPECT_EQ(golden.states[0].states.size(), 1u);
+  EXPECT_TRUE(golden.probes[0].is_sparse);
+  const std::string text = format(golden);
+  EXPECT_TRUE(parse_golden(nlohmann::json::parse(text), "g.json").probes[0].is_sparse);
+}
+
+TEST(Compose, AnInputThatWantsSomethingElseRecordedMakesItStale) {
+  Recording recording;
+  const Golden golden = recording.golden();
+  EXPECT_EQ(stale_reason(golden, recording.config), "");
+  ModelConfig other = recording.config;
+  other.inputs["pair"].is_logits_only = true;
+  EXPECT_EQ(stale_reason(golden, other), "recorded with another set of probes");
+  other = recording.config;
+  other.inputs["pair"].beams = Input::Beams{2, 1};
+  EXPECT_EQ(stale_reason(golden, other), "recorded with another beam search");
+}
+
+TEST(Compose, RefusesOtherCutsOrBeams) {
+  Recording cuts;
+  cuts.config.state_cuts = {1, 2};
+  EXPECT_THROW(cuts.golden(), HarnessError);
+  Recording beams;
+  beams.config.inputs["pair"].beams = Input::Beams{2, 1};
+  EXPECT_THROW(beams.golden(), HarnessError);
 }
 
 TEST(Compose, RefusesOtherWeights) {

@@ -27,7 +27,7 @@ template <class T>
 std::string array(std::span<const T> values) {
   std::string text = "[";
   for (size_t i = 0; i < values.size(); ++i) {
-    if (i) text += ", ";
+    if (i) text += ",";
     text += number(values[i]);
   }
   return text + "]";
@@ -41,7 +41,7 @@ std::string array(const std::vector<T>& values) {
 class Block {
  public:
   Block(char open, char close, size_t depth)
-      : text_(1, open), inner_(2 * depth + 2, ' '), outer_(2 * depth, ' '), close_(close) {}
+      : text_(1, open), inner_(depth + 1, ' '), outer_(depth, ' '), close_(close) {}
   void item(const std::string& value) {
     text_ += (is_first_ ? "\n" : ",\n") + inner_ + value;
     is_first_ = false;
@@ -65,6 +65,7 @@ std::string format_record(const Record& record, size_t depth) {
   if (!record.sample.empty()) block.member("sample", array(record.sample));
   block.member("scale", number(record.scale));
   block.member("shape", array(record.shape));
+  if (record.is_sparse) block.member("sparse", "true");
   Block values('[', ']', depth + 1);
   const auto columns = static_cast<size_t>(record.columns());
   for (size_t p = 0; p < static_cast<size_t>(record.positions); ++p)
@@ -90,11 +91,25 @@ std::string format_states(const std::vector<StateRecord>& states, size_t depth) 
   return block.finish();
 }
 
+std::string format_beams(const BeamRecord& beams) {
+  Block block('{', '}', 1), sequences('[', ']', 2), steps('[', ']', 2);
+  for (const std::vector<int64_t>& sequence : beams.sequences) sequences.item(array(sequence));
+  for (const BeamStep& step : beams.steps)
+    steps.item("{\"floor\": " + number(step.floor) + ", \"log_probs\": " + array(step.log_probs) +
+               ", \"sources\": " + array(step.sources) + ", \"tokens\": " + array(step.tokens) + "}");
+  block.member("floor", number(beams.floor));
+  block.member("scores", array(beams.scores));
+  block.member("sequences", sequences.finish());
+  block.member("steps", steps.finish());
+  return block.finish();
+}
+
 std::string format_with(const Golden& golden, const std::string& digest) {
   Block original('{', '}', 1), weights('{', '}', 1), block('{', '}', 0);
   for (const auto& [name, value] : golden.original.items()) original.member(name, value.dump());
   for (const auto& [name, value] : golden.weight_digests) weights.member(name, quoted(value));
 
+  if (golden.beams) block.member("beams", format_beams(*golden.beams));
   block.member("config", quoted(golden.config));
   block.member("config_digest", quoted(golden.config_digest));
   block.member("content_digest", quoted(digest));
@@ -105,6 +120,7 @@ std::string format_with(const Golden& golden, const std::string& digest) {
   block.member("original", original.finish());
   block.member("probes", format_records(golden.probes, 1));
   block.member("prompt", array(golden.prompt));
+  if (golden.is_logits_only) block.member("record", quoted("logits"));
   block.member("schema", quoted("assay.golden/1"));
   block.member("states", format_states(golden.states, 1));
   block.member("tokens", array(golden.tokens));

@@ -85,6 +85,7 @@ Record parse_record(const Json& document, const Place& place) {
     }
   }
   record.scale = number_of(document.at("scale"), place.below("scale"));
+  record.is_sparse = document.value("sparse", false);
   record.norm = numbers_of(document, "norm", record.positions, "one a position", place);
   record.floor = numbers_of(document, "floor", record.positions, "one a position", place);
   record.norm_floor = numbers_of(document, "norm_floor", record.positions, "one a position", place);
@@ -131,6 +132,29 @@ std::vector<StateRecord> parse_states(const Json& array, int64_t length, const P
     states.push_back(std::move(state));
   }
   return states;
+}
+
+BeamRecord parse_beams(const Json& document, const Place& place) {
+  BeamRecord beams;
+  const auto all = [](const Json& array, const Place& here) {
+    std::vector<float> numbers;
+    for (size_t i = 0; i < array.size(); ++i) numbers.push_back(number_of(array[i], here.below(i)));
+    return numbers;
+  };
+  beams.floor = number_of(document.at("floor"), place.below("floor"));
+  beams.scores = all(document.at("scores"), place.below("scores"));
+  const Json &sequences = document.at("sequences"), &steps = document.at("steps");
+  for (size_t i = 0; i < sequences.size(); ++i)
+    beams.sequences.push_back(integers_of(sequences[i], place.below("sequences").below(i)));
+  for (size_t s = 0; s < steps.size(); ++s) {
+    const Place here = place.below("steps").below(s);
+    beams.steps.push_back({integers_of(steps[s].at("sources"), here.below("sources")),
+                           integers_of(steps[s].at("tokens"), here.below("tokens")),
+                           all(steps[s].at("log_probs"), here.below("log_probs")),
+                           number_of(steps[s].at("floor"), here.below("floor"))});
+  }
+  if (const std::string problem = beam_problem(beams); !problem.empty()) place.refuse(problem);
+  return beams;
 }
 
 }  // namespace
@@ -184,7 +208,11 @@ Golden parse_golden(const nlohmann::json& document, const std::filesystem::path&
       probes.below(i)
           .below("positions")
           .refuse(fmt::format("{} positions, but the run has {} tokens", golden.probes[i].positions, length));
+  golden.is_logits_only = document.contains("record");
+  if (golden.is_logits_only && golden.probes.size() != 1)
+    probes.refuse("holds other probes than logits, though \"record\" says logits");
   golden.states = parse_states(document.at("states"), length, root.below("states"));
+  if (document.contains("beams")) golden.beams = parse_beams(document.at("beams"), root.below("beams"));
   return golden;
 }
 

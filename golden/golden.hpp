@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Record {
   // difference of an element, and of the norm.
   std::vector<float> floor, norm_floor;  // [positions]
   float scale = 0;                       // largest absolute value in the whole tensor
+  bool is_sparse = false;                // most elements may rightly be zero
 
   int64_t columns() const { return sample.empty() ? element_count(shape) : static_cast<int64_t>(sample.size()); }
 };
@@ -36,6 +38,24 @@ struct StateRecord {
   std::vector<Record> states;
 };
 
+// One step of a beam search: the kept beams, best first, each a token after a beam of the step before (the prompt, in
+// the first step).
+struct BeamStep {
+  std::vector<int64_t> sources, tokens;  // [width]
+  std::vector<float> log_probs;  // [width + 1] sums of log-probabilities, then that of the best dropped candidate
+  float floor = 0;               // largest float32 - float64 difference of them
+};
+
+struct BeamRecord {
+  std::vector<std::vector<int64_t>> sequences;  // [width][steps] generated tokens, best first
+  std::vector<float> scores;  // as the original gives them: the sum over the number of generated tokens
+  float floor = 0;            // largest float32 - float64 difference of a score
+  std::vector<BeamStep> steps;
+};
+
+// Why the parts of a record do not fit each other; empty if they do.
+std::string beam_problem(const BeamRecord& record);
+
 struct Golden {
   std::string model, config, input, kind;  // kind: f32, ...
   std::string config_digest;
@@ -43,9 +63,11 @@ struct Golden {
   nlohmann::json original;          // package, version, class, torch, dtype, device, threads, attention
   std::vector<int64_t> prompt;      // as given
   std::vector<int64_t> tokens;      // prompt and greedy continuation
+  bool is_logits_only = false;      // recorded without the other probes; states at the end only
   std::vector<float> gap;           // [len(tokens)] best minus second-best logit at each position
   std::vector<Record> probes;       // sequence probes in order of computation; the last is "logits"
   std::vector<StateRecord> states;  // ascending cuts
+  std::optional<BeamRecord> beams;  // after the prompt
 
   std::string id() const { return model + "/" + config + "." + input + "." + kind; }
   const Record* probe(std::string_view name) const;

@@ -18,74 +18,74 @@ namespace {
 
 // Written by hand; the content digest was computed outside of this program (json and hashlib of Python).
 constexpr const char* kText = R"({
-  "config": "tiny",
-  "config_digest": "c0ffee",
-  "content_digest": "36f796dcb7893bd1e2c665d7af87009818ce95fff1d9bbdf8ff85208dbf740af",
-  "gap": [0.5, 0.25, 1],
-  "input": "three",
-  "kind": "f32",
-  "model": "mamba2",
-  "original": {
-    "package": "transformers",
-    "threads": 1,
-    "version": "5.24.0"
+ "config": "tiny",
+ "config_digest": "c0ffee",
+ "content_digest": "36f796dcb7893bd1e2c665d7af87009818ce95fff1d9bbdf8ff85208dbf740af",
+ "gap": [0.5,0.25,1],
+ "input": "three",
+ "kind": "f32",
+ "model": "mamba2",
+ "original": {
+  "package": "transformers",
+  "threads": 1,
+  "version": "5.24.0"
+ },
+ "probes": [
+  {
+   "floor": [0,1e-06,2.5e-05],
+   "name": "embed",
+   "norm": [5,2.5,0.1],
+   "norm_floor": [0,0,1e-07],
+   "positions": 3,
+   "sample": [1,3],
+   "scale": 4,
+   "shape": [2,2],
+   "values": [
+    [3,4],
+    [-0.0,2.5],
+    [0.1,1e-38]
+   ]
   },
-  "probes": [
-    {
-      "floor": [0, 1e-06, 2.5e-05],
-      "name": "embed",
-      "norm": [5, 2.5, 0.1],
-      "norm_floor": [0, 0, 1e-07],
-      "positions": 3,
-      "sample": [1, 3],
-      "scale": 4,
-      "shape": [2, 2],
-      "values": [
-        [3, 4],
-        [-0.0, 2.5],
-        [0.1, 1e-38]
-      ]
-    },
-    {
-      "floor": [0, 0, 0],
-      "name": "logits",
-      "norm": [1, 2, "NaN"],
-      "norm_floor": [0, 0, 0],
-      "positions": 3,
-      "scale": 2,
-      "shape": [2],
-      "values": [
-        [1, 0],
-        [0, -2],
-        ["NaN", "-Infinity"]
-      ]
-    }
-  ],
-  "prompt": [7, 8],
-  "schema": "assay.golden/1",
-  "states": [
-    {
-      "cut": 2,
-      "states": [
-        {
-          "floor": [0.5],
-          "name": "layers.0.mixer.conv_state",
-          "norm": [5],
-          "norm_floor": [0.25],
-          "positions": 1,
-          "scale": 4,
-          "shape": [1, 2],
-          "values": [
-            [3, 4]
-          ]
-        }
-      ]
-    }
-  ],
-  "tokens": [7, 8, 9],
-  "weight_digests": {
-    "backbone.norm_f.weight": "0123456789abcdef"
+  {
+   "floor": [0,0,0],
+   "name": "logits",
+   "norm": [1,2,"NaN"],
+   "norm_floor": [0,0,0],
+   "positions": 3,
+   "scale": 2,
+   "shape": [2],
+   "values": [
+    [1,0],
+    [0,-2],
+    ["NaN","-Infinity"]
+   ]
   }
+ ],
+ "prompt": [7,8],
+ "schema": "assay.golden/1",
+ "states": [
+  {
+   "cut": 2,
+   "states": [
+    {
+     "floor": [0.5],
+     "name": "layers.0.mixer.conv_state",
+     "norm": [5],
+     "norm_floor": [0.25],
+     "positions": 1,
+     "scale": 4,
+     "shape": [1,2],
+     "values": [
+      [3,4]
+     ]
+    }
+   ]
+  }
+ ],
+ "tokens": [7,8,9],
+ "weight_digests": {
+  "backbone.norm_f.weight": "0123456789abcdef"
+ }
 }
 )";
 const std::filesystem::path kFile = "mamba2/tiny.three.f32.json";
@@ -111,6 +111,34 @@ void expect_refused(const std::string& pointer, const std::string& words,
   EXPECT_NE(text.find(kFile.string()), std::string::npos) << text;
   EXPECT_NE(text.find(pointer), std::string::npos) << pointer << " is not in: " << text;
   EXPECT_NE(text.find(words), std::string::npos) << words << " is not in: " << text;
+}
+
+TEST(Golden, BeamsAndWhatWasRecordedReadBack) {
+  nlohmann::json changed = document();
+  changed["probes"].erase(0);
+  changed["probes"][0]["sparse"] = true;
+  changed["record"] = "logits";
+  changed["beams"] = {{"floor", 1e-06},
+                      {"scores", {-1.0, -1.25}},
+                      {"sequences", {{5, 9}, {7, 4}}},
+                      {"steps",
+                       {{{"floor", 0}, {"log_probs", {-0.5, -0.75, -1.5}}, {"sources", {0, 0}}, {"tokens", {7, 5}}},
+                        {{"floor", 0}, {"log_probs", {-2.0, -2.5, -3.0}}, {"sources", {1, 0}}, {"tokens", {9, 4}}}}}};
+  changed["content_digest"] = content_digest(changed);
+  const Golden golden = parse_golden(changed, kFile);
+  EXPECT_TRUE(golden.is_logits_only);
+  EXPECT_TRUE(golden.probes[0].is_sparse);
+  ASSERT_TRUE(golden.beams);
+  EXPECT_EQ(golden.beams->sequences[1], (std::vector<int64_t>{7, 4}));
+  EXPECT_EQ(golden.beams->steps[1].sources, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(nlohmann::json::parse(format(golden)), changed);
+  EXPECT_NE(format(golden).find("{\"floor\": 0, \"log_probs\": [-2,-2.5,-3], \"sources\": [1,0], \"tokens\": [9,4]}"),
+            std::string::npos);
+
+  changed["beams"]["sequences"][0][1] = 8;
+  changed["content_digest"] = content_digest(changed);
+  EXPECT_THROW(parse_golden(changed, kFile), InputError);
+  expect_refused("/probes", "logits", [](nlohmann::json& other) { other["record"] = "logits"; });
 }
 
 TEST(Golden, ReadsEveryField) {
@@ -151,7 +179,7 @@ TEST(Golden, FormatIsTheTextThatWasRead) { EXPECT_EQ(format(parse(kText)), kText
 
 TEST(Golden, HandEditIsSeen) {
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
-           {"[3, 4],", "[3, 4.5],"}, {"1e-06", "1e-05"}, {"[7, 8, 9]", "[7, 8, 1]"}, {"5.24.0", "5.25.0"}}) {
+           {"[3,4],", "[3,4.5],"}, {"1e-06", "1e-05"}, {"[7,8,9]", "[7,8,1]"}, {"5.24.0", "5.25.0"}}) {
     std::string text = kText;
     text.replace(text.find(from), from.size(), to);
     try {

@@ -1,12 +1,16 @@
 #include "golden/life.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <map>
 #include <set>
 #include <system_error>
+#include <thread>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "golden/beams.hpp"
 
 namespace assay::golden {
 namespace {
@@ -62,6 +66,25 @@ GoldenState committed_state(const Corpus& corpus, const fs::path& root, const Ru
   return state;
 }
 
+// A golden of 100 kB takes 9 ms to read and check, so several are read at a time.
+std::vector<GoldenState> committed_states(const Corpus& corpus, const fs::path& root, const std::vector<RunName>& names,
+                                          const std::map<RunName, std::vector<std::string>>& cited) {
+  std::vector<GoldenState> states(names.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < names.size(); i = next++) {
+      const auto cases = cited.find(names[i]);
+      states[i] =
+          committed_state(corpus, root, names[i], cases == cited.end() ? std::vector<std::string>() : cases->second);
+    }
+  };
+  std::vector<std::future<void>> readers;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+    readers.push_back(std::async(std::launch::async, work));
+  for (std::future<void>& reader : readers) reader.get();
+  return states;
+}
+
 }  // namespace
 
 fs::path committed_file(const fs::path& root, const RunName& name) { return file_below(committed_folder(root), name); }
@@ -107,13 +130,13 @@ std::string stale_reason(const Golden& golden, const ModelConfig& config) {
   if (found == config.inputs.end()) return "the config no longer has the input " + golden.input;
   const Input& input = found->second;
   if (golden.prompt != input.tokens) return "recorded from other prompt tokens";
-  const auto length = static_cast<int64_t>(input.tokens.size()) + input.greedy;
-  if (static_cast<int64_t>(golden.tokens.size()) != length) return "recorded with another number of greedy tokens";
-  std::set<int64_t> wanted, held;
-  for (const int64_t cut : config.state_cuts)
-    if (cut >= 1 && cut <= length) wanted.insert(cut);
-  for (const StateRecord& states : golden.states) held.insert(states.cut);
-  return wanted == held ? "" : "recorded with other state cuts";
+  if (static_cast<int64_t>(golden.tokens.size()) != input.length())
+    return "recorded with another number of greedy tokens";
+  if (beams_of(golden) != input.beams) return "recorded with another beam search";
+  if (input.is_logits_only != golden.is_logits_only) return "recorded with another set of probes";
+  std::vector<int64_t> held;
+  for (const StateRecord& states : golden.states) held.push_back(states.cut);
+  return config.cuts_of(input) == held ? "" : "recorded with other state cuts";
 }
 
 std::string_view standing_name(Standing standing) {
@@ -139,14 +162,16 @@ std::vector<GoldenState> state(const Corpus& corpus, const fs::path& root) {
   for (Need& need : needed(corpus, cases)) cited[need.name] = std::move(need.cases);
 
   std::map<RunName, GoldenState> rows;
+  std::vector<RunName> committed;
   for (const std::string& id : files_below(committed_folder(root))) {
     if (const auto name = run_name(id))
-      rows[*name] = committed_state(corpus, root, *name, cited[*name]);
+      committed.push_back(*name);
     else
       rows[{id, "", "", ""}] = {.name = {id, "", "", ""},
                                 .standing = Standing::kUnreadable,
                                 .reason = "golden/models holds only <model>/<config>.<input>.<kind>.json"};
   }
+  for (GoldenState& row : committed_states(corpus, root, committed, cited)) rows[row.name] = std::move(row);
   for (const auto& [name, ids] : cited)
     if (!ids.empty() && !rows.contains(name)) rows[name] = {.name = name, .cases = ids};
   for (const RunName& name : pending(root)) {

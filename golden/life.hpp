@@ -62,7 +62,7 @@ struct GoldenState {
 };
 
 // One row for each run that is cited, committed or pending, sorted by name. A file whose name is not of the form above
-// is kUnreadable, with its path as model. Reads every committed golden: keep the result.
+// is kUnreadable, with its path as model. Reads every committed golden, on all hardware threads: keep the result.
 std::vector<GoldenState> state(const Corpus& corpus, const std::filesystem::path& root);
 
 // Writes golden as pending (over an older pending one) and returns the file. HarnessError when it cannot be written.

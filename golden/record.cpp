@@ -10,10 +10,10 @@
 #include <cstring>
 
 #include "cases/spec/error.hpp"
+#include "cases/spec/export.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/safetensors.hpp"
-#include "cases/spec/weights.hpp"
 #include "golden/child.hpp"
 #include "golden/compose.hpp"
 
@@ -100,10 +100,16 @@ std::filesystem::path originals_python(const std::filesystem::path& root) {
   const char* named = std::getenv("ASSAY_ORIGINALS_PYTHON");
   const std::filesystem::path python =
       named && *named ? std::filesystem::path(named) : root / ".env-originals/bin/python";
-  if (::access(python.c_str(), X_OK) != 0)
-    throw HarnessError(python.string(), "there is no interpreter of the originals' environment here",
-                       "run ci/originals, or set ASSAY_ORIGINALS_PYTHON to one that has the packages of "
-                       "golden/record/requirements.txt");
+  const std::string what = named && *named ? "ASSAY_ORIGINALS_PYTHON, the interpreter of the originals' environment,"
+                                           : "the interpreter of the originals' environment";
+  constexpr const char* kHow =
+      "run ci/originals, or set ASSAY_ORIGINALS_PYTHON to the path of an interpreter that has the packages of "
+      "golden/record/requirements.txt";
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(python, error);
+  if (!std::filesystem::exists(status)) throw HarnessError(python.string(), what + " does not exist", kHow);
+  if (!std::filesystem::is_regular_file(status) || ::access(python.c_str(), X_OK) != 0)
+    throw HarnessError(python.string(), what + " is not a program that can be executed", kHow);
   return python;
 }
 

@@ -72,13 +72,13 @@ TEST(Record, GivesACurrentGoldenOfEveryProbe) {
   const auto interpreter = python();
   if (!interpreter) GTEST_SKIP() << "SKIP(no_originals) ci/originals makes their environment";
   const ModelConfig config = tiny("mamba2");
-  const std::vector<Golden> goldens = record({&config, {"one", "greedy5"}, "f32"}, {kRoot, *interpreter, {}});
-  ASSERT_EQ(goldens.size(), 2u);
+  const std::vector<Golden> goldens = record({&config, {"one", "greedy5", "beams5"}, "f32"}, {kRoot, *interpreter, {}});
+  ASSERT_EQ(goldens.size(), 3u);
   for (const Golden& golden : goldens) {
     EXPECT_EQ(stale_reason(golden, config), "");
     std::vector<std::string> wanted, held;
     for (const ProbeSpec& probe : model_spec("mamba2").probes(config))
-      if (!probe.is_state) wanted.push_back(probe.name);
+      if (!probe.is_state && (!golden.is_logits_only || probe.name == "logits")) wanted.push_back(probe.name);
     for (const Record& probe : golden.probes) held.push_back(probe.name);
     EXPECT_EQ(held, wanted);
     // A float64 run that rounds to float32 somewhere would have floors of zero or none.
@@ -89,6 +89,10 @@ TEST(Record, GivesACurrentGoldenOfEveryProbe) {
           EXPECT_LT(floor, 1e-4f * (1 + probe.scale)) << probe.name;
         }
   }
+  // The first step's best sum is that of the greedy token after the prompt: the margin in it is the logits' gap.
+  ASSERT_TRUE(goldens[2].beams);
+  const BeamStep& first = goldens[2].beams->steps.at(0);
+  EXPECT_NEAR(first.log_probs[0] - first.log_probs[1], goldens[2].gap.back(), 1e-5);
 }
 
 }  // namespace

@@ -49,6 +49,20 @@ struct Differences {
     }
     if (before.floor != after.floor || before.norm_floor != after.norm_floor) note("floors differ");
   }
+
+  // Other beams are another answer; sums are counted in the largest floor of a step.
+  void beams(const BeamRecord& before, const BeamRecord& after) {
+    if (before.sequences != after.sequences) {
+      change.tokens_changed += 1;
+      return note("beams differ");
+    }
+    // As with positions: the floor of one step can be near zero by luck.
+    float unit = before.floor;
+    for (const BeamStep& step : before.steps) unit = std::max(unit, step.floor);
+    for (size_t s = 0; s < before.steps.size(); ++s)
+      for (size_t i = 0; i < before.steps[s].log_probs.size(); ++i)
+        value("beams", before.steps[s].log_probs[i], after.steps[s].log_probs[i], unit);
+  }
 };
 
 int64_t first_changed(const std::vector<int64_t>& before, const std::vector<int64_t>& after) {
@@ -107,6 +121,11 @@ Change classify(const Golden& committed, const Golden& candidate) {
     if (const Record* after = candidate.probe(before.name)) differences.record(before.name, before, *after, judged);
   for (size_t p = 0; p < std::min(committed.gap.size(), candidate.gap.size()); ++p)
     differences.any |= committed.gap[p] != candidate.gap[p];
+
+  if (committed.beams.has_value() != candidate.beams.has_value())
+    structure("beam search differs");
+  else if (committed.beams)
+    differences.beams(*committed.beams, *candidate.beams);
 
   std::vector<int64_t> cuts[2];
   for (const StateRecord& states : committed.states) cuts[0].push_back(states.cut);

@@ -61,6 +61,23 @@ TEST(Classify, BeyondEightFloorsIsDriftAndBeyondAHundredDifferent) {
   EXPECT_EQ(classify(sample(), different).kind, Class::kDifferent);
 }
 
+TEST(Classify, LooksAtBeams) {
+  Golden before = sample();
+  before.beams = BeamRecord{{{5}, {7}}, {-1, -2}, 1e-6f, {{{0, 0}, {5, 7}, {-1, -2, -3}, 1e-6f}}};
+  EXPECT_EQ(classify(before, before).kind, Class::kSame);
+  Golden after = before;
+  after.beams->steps[0].log_probs[1] += 4e-6f;
+  EXPECT_EQ(classify(before, after).kind, Class::kNoise);
+  after.beams->steps[0].log_probs[1] += 2e-5f;
+  EXPECT_EQ(classify(before, after).kind, Class::kDrift);
+  EXPECT_EQ(classify(before, after).worst_probe, "beams");
+  after = before;
+  after.beams->sequences[1] = {8};
+  EXPECT_EQ(classify(before, after).kind, Class::kDifferent);
+  after.beams.reset();
+  EXPECT_EQ(classify(before, after).kind, Class::kDrift);
+}
+
 TEST(Classify, LooksAtNormsAndStates) {
   Golden norm = sample(), state = sample();
   norm.probes[0].norm[2] += 0.02f;

@@ -7,7 +7,8 @@
 namespace assay::golden {
 namespace {
 
-constexpr int64_t kLeast = 8, kMost = 16;
+constexpr int64_t kWhole = 6, kLeast = 4, kMost = 16;
+constexpr int64_t kWidestWindow = 8;
 
 struct Stratum {
   int64_t begin, end;
@@ -23,14 +24,17 @@ Stratum stratum_of(int64_t s, int64_t size, int64_t heads, int64_t width) {
 
 }  // namespace
 
-int64_t sample_size(const Shape& row) { return row.size() < 2 ? kLeast : std::clamp(row.front(), kLeast, kMost); }
+int64_t sample_size(const Shape& row) {
+  if (const int64_t count = element_count(row); count <= kWhole) return count;
+  return row.size() < 2 ? kLeast : std::clamp(row.front(), kLeast, kMost);
+}
 
 std::vector<int64_t> sample_indices(std::string_view name, uint64_t seed, const Shape& row, int64_t size) {
   const int64_t count = element_count(row);
   if (size >= count) return {};
   const uint64_t key = fnv1a64(name) ^ seed;
   const int64_t heads = row.size() > 1 && row.front() <= size ? row.front() : 1;
-  const int64_t window = row.size() > 1 && row.back() <= kLeast ? row.back() : 1;
+  const int64_t window = row.size() > 1 && row.back() <= kWidestWindow ? row.back() : 1;
   std::vector<int64_t> indices;
   for (int64_t s = 0; s < size; ++s) {
     const auto [begin, end] = stratum_of(s, size, heads, count / heads);

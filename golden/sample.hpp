@@ -10,8 +10,8 @@
 
 namespace assay::golden {
 
-// How many elements are kept of a row (all, if it has no more): 8 of a vector; of [heads, ...] one a head, no fewer
-// than 8 and no more than 16.
+// How many elements are kept of a row: all of 6 or fewer; 4 of a vector; of [heads, ...] one a head, no fewer than 4
+// and no more than 16. The norm of the whole row is kept beside them.
 int64_t sample_size(const Shape& row);
 
 // Ascending flat indices into a row, one from each of `size` strata, chosen by Philox 4x32-10 with key = FNV-1a64(name)

@@ -7,10 +7,14 @@
 namespace assay::golden {
 namespace {
 
-TEST(SampleSize, IsOneAHeadFromEightToSixteen) {
-  EXPECT_EQ(sample_size({24}), 8);
-  EXPECT_EQ(sample_size({803}), 8);
-  EXPECT_EQ(sample_size({6, 8}), 8);
+TEST(SampleSize, IsOneAHeadFromFourToSixteen) {
+  EXPECT_EQ(sample_size({24}), 4);
+  EXPECT_EQ(sample_size({803}), 4);
+  EXPECT_EQ(sample_size({9}), 4);
+  EXPECT_EQ(sample_size({6}), 6);
+  EXPECT_EQ(sample_size({2, 3}), 6);
+  EXPECT_EQ(sample_size({4, 8}), 4);
+  EXPECT_EQ(sample_size({6, 8}), 6);
   EXPECT_EQ(sample_size({9, 5}), 9);
   EXPECT_EQ(sample_size({128, 64}), 16);
 }

@@ -28,7 +28,8 @@ std::string vacuity_of(const Record& record, bool is_varied) {
     return fmt::format("{} is zero throughout", record.name);
   const int64_t zeros = std::count_if(record.values.begin(), record.values.end(), is_zero);
   const auto count = static_cast<int64_t>(record.values.size());
-  if (2 * zeros > count) return fmt::format("{} of {} recorded values of {} are exactly 0", zeros, count, record.name);
+  if (2 * zeros > count && !record.is_sparse)
+    return fmt::format("{} of {} recorded values of {} are exactly 0", zeros, count, record.name);
   if (is_varied && is_constant(record))
     return fmt::format("{} is the same at all {} positions, though the tokens differ", record.name, record.positions);
   return "";

@@ -40,6 +40,19 @@ TEST(Vacuity, MoreThanHalfZeros) {
   EXPECT_EQ(vacuity(golden), "4 of 6 recorded values of embed are exactly 0");
 }
 
+TEST(Vacuity, SparseProbesMayBeMostlyZeroButNotAltogether) {
+  Golden golden = sound();
+  golden.probes[0].values = {3, 0, 0, 0, 0, 0};
+  golden.probes[0].is_sparse = true;
+  EXPECT_EQ(vacuity(golden), "");
+  golden.probes[0].is_sparse = false;
+  EXPECT_EQ(vacuity(golden), "5 of 6 recorded values of embed are exactly 0");
+  golden.probes[0].is_sparse = true;
+  golden.probes[0].values.assign(6, 0);
+  golden.probes[0].norm.assign(3, 0);
+  EXPECT_EQ(vacuity(golden), "embed is zero throughout");
+}
+
 TEST(Vacuity, ConstantOnlyWhereTokensDiffer) {
   Golden golden = sound();
   golden.probes[1].values = {3, 4, 3, 4, 3, 4};

@@ -19,6 +19,7 @@ std::string listed(const std::vector<std::string>& names) {
 const std::map<std::string, std::vector<std::string>>& known_forms() {
   static const std::map<std::string, std::vector<std::string>> forms = {
       {"causal_conv1d", {"sequence", "update"}},
+      {"gated_delta_rule", {"recurrent", "chunked"}},
       {"selective_scan", {"recurrent"}},
       {"ssd", {"recurrent", "chunked"}},
   };

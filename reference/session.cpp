@@ -15,6 +15,12 @@ ReferenceSession::ReferenceSession(std::shared_ptr<const LoadedModel> model, con
   if (options.cache == CacheKind::kStatic && options.limit < 1)
     throw InputError("session", "a static cache needs a limit of 1 column or more");
   states_ = translated("session", [&] { return model_->network->initial_states(options_.rows); });
+  if (options.cache != CacheKind::kStatic) return;
+  buffers_ = states_;
+  for (LayerState& state : buffers_)
+    for (const auto& [name, member] : LayerState::members())
+      if (at::Tensor& tensor = state.*member; tensor.defined() && LayerState::grows(member))
+        tensor = at::zeros({tensor.size(0), tensor.size(1), options.limit, tensor.size(3)});
 }
 
 Trace ReferenceSession::forward(const Call& call) {
@@ -27,9 +33,14 @@ Trace ReferenceSession::forward(const Call& call) {
 
   return translated("forward of " + model_->id, [&] {
     Probes probes(call.capture);
-    Pass pass{{}, forms_, probes};
-    if (!call.mask.absent()) pass.mask = to_aten(call.mask).narrow(1, length_, columns).to(at::kFloat);
-    std::vector<MixerState> states = states_;
+    Pass pass{
+        {}, {}, at::arange(length_, length_ + columns, at::kLong).expand({options_.rows, columns}), forms_, probes};
+    if (!call.mask.absent()) {
+      pass.seen_mask = to_aten(call.mask).to(at::kBool);
+      pass.mask = pass.seen_mask.narrow(1, length_, columns).to(at::kFloat);
+      pass.positions = (pass.seen_mask.cumsum(1) - 1).clamp_min(0).narrow(1, length_, columns);
+    }
+    std::vector<LayerState> states = states_;
     network.forward(to_aten(call.tokens), model_->weights, states, pass);
     // Without a cache every call is a whole sequence: the states stay zero.
     if (options_.cache != CacheKind::kNone) {
@@ -40,25 +51,29 @@ Trace ReferenceSession::forward(const Call& call) {
   });
 }
 
-void ReferenceSession::keep(const std::vector<MixerState>& states) {
+void ReferenceSession::keep(const std::vector<LayerState>& states) {
   if (options_.cache != CacheKind::kStatic) {
     states_ = states;
     return;
   }
-  for (size_t layer = 0; layer < states.size(); ++layer) {
-    states_[layer].conv.copy_(states[layer].conv);
-    states_[layer].ssm.copy_(states[layer].ssm);
-  }
+  for (size_t layer = 0; layer < states.size(); ++layer)
+    for (const auto& [name, member] : LayerState::members()) {
+      const at::Tensor& from = states[layer].*member;
+      if (!from.defined()) continue;
+      at::Tensor into = buffers_[layer].*member;
+      if (LayerState::grows(member)) into = into.narrow(2, 0, from.size(2));
+      into.copy_(from);
+      states_[layer].*member = into;
+    }
 }
 
 std::vector<NamedTensor> ReferenceSession::states() const {
   if (options_.cache == CacheKind::kNone) return {};
   std::vector<NamedTensor> states;
-  for (size_t layer = 0; layer < states_.size(); ++layer) {
-    const std::string mixer = "layers." + std::to_string(layer) + ".mixer.";
-    states.push_back({mixer + "conv_state", to_host(states_[layer].conv)});
-    states.push_back({mixer + "ssm_state", to_host(states_[layer].ssm)});
-  }
+  for (size_t layer = 0; layer < states_.size(); ++layer)
+    for (const auto& [name, member] : LayerState::members())
+      if (const at::Tensor& state = states_[layer].*member; state.defined())
+        states.push_back({"layers." + std::to_string(layer) + "." + name, to_host(state)});
   return states;
 }
 
@@ -76,14 +91,29 @@ void ReferenceSession::reorder(const std::vector<int64_t>& source) {
       throw InputError("reorder", "row " + std::to_string(row) + " would come from row " + std::to_string(source[row]) +
                                       ", the session has " + std::to_string(options_.rows));
   const at::Tensor index = to_aten(HostTensor({options_.rows}, source));
-  std::vector<MixerState> states;
-  for (const MixerState& state : states_)
-    states.push_back({state.conv.index_select(0, index), state.ssm.index_select(0, index)});
+  std::vector<LayerState> states;
+  for (const LayerState& state : states_) {
+    LayerState reordered;
+    for (const auto& [name, member] : LayerState::members())
+      if ((state.*member).defined()) reordered.*member = (state.*member).index_select(0, index);
+    states.push_back(std::move(reordered));
+  }
   keep(states);
 }
 
-void ReferenceSession::crop(int64_t) {
-  throw UnsupportedError("session", "cannot crop: a recurrent state holds no earlier states to go back to");
+void ReferenceSession::crop(int64_t columns) {
+  if (columns < 0 || columns > length_)
+    throw InputError("crop",
+                     "to " + std::to_string(columns) + " columns, the session holds " + std::to_string(length_));
+  for (const LayerState& state : states_)
+    for (const auto& [name, member] : LayerState::members())
+      if ((state.*member).defined() && !LayerState::grows(member))
+        throw UnsupportedError("session", "cannot crop: a recurrent state holds no earlier states to go back to (" +
+                                              model_->id + ", " + name + ")");
+  for (LayerState& state : states_)
+    for (const auto& [name, member] : LayerState::members())
+      if (at::Tensor& tensor = state.*member; tensor.defined()) tensor = tensor.narrow(2, 0, columns);
+  length_ = columns;
 }
 
 }  // namespace assay::reference

@@ -1,6 +1,6 @@
 // ReferenceSession: a batch of rows and the states of its layers (contract: cases/spec/subject.hpp).
-// A call that throws leaves the session as it was. A static cache keeps its states at fixed addresses and refuses
-// columns beyond its limit; the states of these families do not grow, so the limit is a rule and no allocation.
+// A call that throws leaves the session as it was. A static cache keeps its states at fixed addresses, keys and values
+// for as many columns as its limit, and refuses columns beyond it.
 #pragma once
 
 #include <memory>
@@ -34,12 +34,14 @@ class ReferenceSession final : public Session {
   void crop(int64_t columns) override;
 
  private:
-  void keep(const std::vector<MixerState>& states);
+  void keep(const std::vector<LayerState>& states);
 
   std::shared_ptr<const LoadedModel> model_;
   SessionOptions options_;
   Forms forms_;
-  std::vector<MixerState> states_;
+  // As the network sees them; with a static cache, keys and values are the filled part of buffers_.
+  std::vector<LayerState> states_;
+  std::vector<LayerState> buffers_;  // static cache only
   int64_t length_ = 0;
 };
 

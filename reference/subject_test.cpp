@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
+#include "cases/spec/export.hpp"
 #include "cases/spec/model_spec.hpp"
+#include "cases/spec/safetensors.hpp"
 #include "reference/testing/models.hpp"
 #include "reference/testing/values.hpp"
 
@@ -23,7 +28,9 @@ std::string load_refusal(const ModelConfig& config, const ChangedSource& source,
 TEST(Subject, SaysWhatItIs) {
   const ReferenceSubject subject;
   EXPECT_EQ(subject.capabilities().name, "reference");
-  EXPECT_EQ(subject.capabilities().models, (std::vector<std::string>{"mamba", "mamba2"}));
+  const std::vector<std::string>& models = subject.capabilities().models;
+  EXPECT_EQ(models.size(), model_specs().size());
+  for (const ModelSpec& spec : model_specs()) EXPECT_EQ(std::ranges::count(models, spec.name), 1) << spec.name;
   EXPECT_EQ(subject.capabilities().compute_dtypes, std::vector<DType>{DType::kF32});
   EXPECT_EQ(subject.capabilities().forms.at("ssd").front(), "recurrent");
   EXPECT_FALSE(subject.capabilities().is_accelerated);
@@ -112,9 +119,53 @@ TEST(Subject, RefusesWhatItCannotDo) {
 
   ModelConfig config = repository_config("mamba/tiny");
   const auto source = open_weights(config);
-  config.model = "jamba";
+  config.model = "marvellous";
   expect_parts(refusal<UnsupportedError>([&] { ReferenceSubject().load(config, source, {}); }),
-               {"jamba", "mamba, mamba2"});
+               {"marvellous", "mamba, mamba2"});
+}
+
+// Whatever the layout of the file, the same tensors and so the same bits of logits.
+TEST(Subject, LoadsEveryLayoutOfEveryFamily) {
+  std::string name = (std::filesystem::path(::testing::TempDir()) / "assay_loading_XXXXXX").string();
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  const std::filesystem::path folder = name;
+  const std::vector<std::vector<int64_t>> prompt = {{3, 17, 29, 5, 41, 8, 2, 50, 11}};
+  for (const ModelSpec& spec : model_specs()) {
+    const ModelConfig config = repository_config(std::string(spec.name) + "/tiny");
+    const auto expected = logits(*ReferenceSubject().load(config, open_weights(config), {})->start({}), prompt);
+    ModelConfig checkpoint = config;
+    checkpoint.weights.kind = WeightsRecipe::Kind::kCheckpoint;
+    checkpoint.weights.directory = folder;
+    const Layout traits = config_traits(config);
+    std::vector<Layout> layouts = {kReleased, traits};
+    for (Layout trait = 1; trait <= traits; trait <<= 1)
+      if (traits & trait) layouts.push_back(trait);
+    for (const Layout layout : layouts) {
+      export_model(config, folder, layout);
+      const auto model = ReferenceSubject().load(checkpoint, open_weights(checkpoint), {});
+      EXPECT_EQ(difference(logits(*model->start({}), prompt), expected), 0) << spec.name << " " << layout_name(layout);
+    }
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Subject, ACheckpointsFaultsAreNamedWithTheirFile) {
+  std::string name = (std::filesystem::path(::testing::TempDir()) / "assay_loading_XXXXXX").string();
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  const std::filesystem::path folder = name;
+  ModelConfig config = repository_config("jamba/tiny");
+  export_model(config, folder, kFused);
+  config.weights.kind = WeightsRecipe::Kind::kCheckpoint;
+  config.weights.directory = folder;
+  const auto file = open_safetensors(folder / "model.safetensors");
+  std::vector<NamedTensor> tensors;
+  for (const std::string& tensor : file->names()) tensors.push_back({tensor, file->read(tensor)});
+  for (NamedTensor& tensor : tensors)
+    if (tensor.name == "model.layers.1.feed_forward.experts.down_proj") tensor.value.values<float>()[7] = std::nanf("");
+  write_safetensors(folder / "model.safetensors", tensors, {});
+  expect_parts(refusal<InputError>([&] { ReferenceSubject().load(config, open_weights(config), {}); }),
+               {"model.safetensors", "experts.down_proj'", "experts.0.down_proj.weight", "[0, 7]", "not finite"});
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Subject, RowsDoNotReadEachOther) {

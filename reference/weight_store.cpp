@@ -10,8 +10,9 @@ namespace assay::reference {
 
 namespace {
 
-at::Tensor checked(const WeightSpec& spec, const HostTensor& value, DType rounded_to) {
-  const std::string where = "weight " + spec.name;
+at::Tensor checked(const WeightSpec& spec, const WeightSource& source, DType rounded_to) {
+  const HostTensor value = source.read(spec.name);
+  const std::string where = source.where(spec.name);
   if (value.shape() != spec.shape)
     throw InputError(where, "has shape " + to_string(value.shape()) + ", the config asks for " + to_string(spec.shape));
   if (value.dtype() != DType::kF32 && value.dtype() != DType::kF16 && value.dtype() != DType::kBF16)
@@ -39,7 +40,7 @@ WeightStore::WeightStore(const ModelConfig& config, const WeightSource& source, 
       throw InputError("weight " + name, "is not a tensor of " + model_, "its config.json belongs to other weights");
   for (const WeightSpec& spec : specs) {
     if (!source.has(spec.name)) throw InputError("weight " + spec.name, "is missing from the weights of " + model_);
-    weights_.emplace(spec.name, checked(spec, source.read(spec.name), rounded_to));
+    weights_.emplace(spec.name, checked(spec, source, rounded_to));
   }
 }
 

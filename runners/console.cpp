@@ -38,7 +38,7 @@ std::string finding_text(const Verdict& verdict) {
     return leg +
            fmt::format("expected token {:.0f}, got {:.0f} at position {}", first.expected, first.got, first.position);
   if (first.what == "shape") return leg + (first.detail.empty() ? "wrong shape" : first.detail);
-  std::string text = leg + fmt::format("expected {:.6g}  got {:.6g}", first.expected, first.got);
+  std::string text = leg + fmt::format("expected {:.9g}  got {:.9g}", first.expected, first.got);
   const double difference = std::abs(first.got - first.expected);
   if (std::isfinite(difference)) text += fmt::format("  |diff| {:.2g}", difference);
   text += fmt::format("  bound {:.2g}", first.bound);
@@ -181,7 +181,7 @@ void Console::row(const Verdict& verdict) {
 }
 
 void Console::summary(const std::vector<Verdict>& rows, const std::vector<Status>& not_allowed,
-                      const std::string& results, const std::string& unfinished) {
+                      const std::string& results, const std::vector<std::string>& closing) {
   std::vector<std::string> subjects;
   std::map<std::string, std::map<Status, int64_t>> counts;
   std::map<Status, int64_t> seen{{Status::kPass, 0}};
@@ -211,7 +211,7 @@ void Console::summary(const std::vector<Verdict>& rows, const std::vector<Status
       text +=
           fmt::format("{} {} {}{}\n", colour(row.status, fmt::format("{:<{}}", status_name(row.status), kStatusWidth)),
                       row.subject, row.case_id, row.first ? "  first at " + row.first->probe : "");
-  if (!unfinished.empty()) text += unfinished + "\n";
+  for (const std::string& line : closing) text += line + "\n";
   print(text + "results: " + results + "\n");
 }
 

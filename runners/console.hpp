@@ -27,7 +27,7 @@ class Console {
   void progress(const std::string& subject, const std::string& case_id, int64_t done, int64_t all);
   void row(const Verdict& verdict);
   void summary(const std::vector<Verdict>& rows, const std::vector<Status>& not_allowed, const std::string& results,
-               const std::string& unfinished);
+               const std::vector<std::string>& closing);  // closing: lines before the last
 
  private:
   void clear();

@@ -8,6 +8,7 @@
 
 namespace assay {
 
+// An op case's: input.<name>, expected.<name>, got.<name> and bound.<name> of its failing call.
 // <folder>/<subject>.<model>.<aspect>.<variant>.{safetensors,txt}. HarnessError when they cannot be written.
 void write_dump(const std::filesystem::path& folder, const Verdict& verdict, const Evidence& evidence);
 

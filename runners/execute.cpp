@@ -81,6 +81,9 @@ void check_capabilities(const Case& test_case, const Capabilities& capabilities)
     if (!has(capabilities.caches, leg.cache))
       throw skip(SkipReason::kNoCapability,
                  fmt::format("does not have the kind of cache that leg '{}' needs", leg.name));
+  for (const Leg& leg : test_case.legs)
+    if (leg.beams && leg.cache != CacheKind::kNone && !capabilities.can_reorder)
+      throw skip(SkipReason::kNoCapability, fmt::format("cannot reorder rows, as leg '{}' needs", leg.name));
   if (test_case.needs_memory_bytes > 0)
     if (const int64_t available = available_memory_bytes(); available < test_case.needs_memory_bytes)
       throw skip(SkipReason::kMemory, fmt::format("the case needs {} bytes of memory, {} are available",
@@ -133,6 +136,32 @@ std::string Execution::hollow(Model& model, const ModelConfig& config, const std
   return hollow_[loaded_] = hollow_reason(model, config, subject_.capabilities());
 }
 
+std::vector<std::string> Execution::run_beams(Model& model, const ModelConfig& config, const LegPlan& plan,
+                                              Judge& judge) {
+  const LegOptions options{wants_capture(plan), false};
+  const AfterCall after_call = [&](const CallRecord& record, const std::vector<RowPlan>& rows, const Session& session) {
+    return judge.after_call(plan, record, rows, session);
+  };
+  const auto run_whole = [&](const LegTrace& found, const std::string& name, CacheKind cache, const auto& judge_whole) {
+    if (judge.tally().first) return;
+    Leg leg;
+    const LegPlan whole = plan_whole(found, name, cache, leg);
+    judge_whole(run_leg(model, whole, {false, true}, [](const auto&, const auto&, const Session&) { return true; }));
+  };
+  if (plan.leg->is_exhaustive()) {
+    const ExhaustiveRun run =
+        run_exhaustive_leg(model, plan, model_spec(config.model).vocabulary(config), options, after_call);
+    if (!judge.tally().first) judge.exhaustive(plan, run);
+    for (const auto& [name, cache] : {std::pair{"whole", CacheKind::kNone}, {"whole cached", plan.leg->cache}})
+      run_whole(run.trace, name, cache, [&](const LegTrace& whole) { judge.exhaustive_again(run, whole); });
+    return run.trace.kernels;
+  }
+  const BeamRun run = run_beam_leg(model, plan, options, after_call);
+  if (!judge.tally().first) judge.beams(plan, run);
+  run_whole(run.trace, "whole", plan.leg->cache, [&](const LegTrace& whole) { judge.beams_again(run, whole); });
+  return run.trace.kernels;
+}
+
 void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdict& verdict, Evidence* evidence) {
   const Capabilities& capabilities = subject_.capabilities();
   check_capabilities(test_case, capabilities);
@@ -145,7 +174,7 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
   Model& model = load(test_case, config);
   golden::Rule rule = rule_;
   if (test_case.bound) rule.factor = test_case.bound->factor;
-  Judge judge(config, rule, evidence != nullptr);
+  Judge judge(model_spec(config.model).probes(config), rule, evidence != nullptr);
   std::vector<LegTrace> traces;
   std::vector<LegKernels> kernels;
   std::map<std::string, int64_t> ran;  // expansions of each leg that ran
@@ -155,6 +184,12 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
     ran.try_emplace(plan.leg->name, 0);
     const LegOptions options{wants_capture(plan), is_named_in_agree(test_case, plan)};
     try {
+      if (plan.leg->beams) {
+        kernels.push_back({plan.forms, run_beams(model, config, plan, judge)});
+        ++ran[plan.leg->name];
+        if (judge.tally().first) break;
+        continue;
+      }
       LegTrace trace = run_leg(model, plan, options,
                                [&](const CallRecord& record, const std::vector<RowPlan>& rows, const Session& session) {
                                  return judge.after_call(plan, record, rows, session);

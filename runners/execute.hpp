@@ -29,6 +29,8 @@ class Execution {
 
  private:
   Model& load(const Case& test_case, const ModelConfig& config);
+  // A leg with beams and the whole runs of what it found; ids of the kernels that ran.
+  std::vector<std::string> run_beams(Model& model, const ModelConfig& config, const LegPlan& plan, Judge& judge);
   void run_case(const Case& test_case, const ModelConfig& config, Verdict& verdict, Evidence* evidence);
   std::string hollow(Model& model, const ModelConfig& config, const std::vector<LegPlan>& plans);  // why, or empty
 

@@ -139,6 +139,24 @@ TEST_F(Executing, FreeRunningTokensAreJudged) {
   }
 }
 
+TEST_F(Executing, RowsWhoseGoldensHoldOtherProbesAreJudgedByWhatEachHolds) {
+  record("logits");
+  const std::string legs = R"([{"name": "mixed", "cache": "dynamic", "rows": [{"input": "logits"}, {"input": "a"}]},
+                               {"name": "alone", "cache": "dynamic", "rows": [{"input": "logits"}]},
+                               {"name": "steps", "cache": "dynamic", "calls": [4, "each"], "rows": [{"input": "logits"}]}])";
+  const Verdict v = run(legs, R"([["alone", "mixed"], ["alone", "steps"]])");
+  EXPECT_EQ(v.status, Status::kPass) << v.reason;
+  // A row of its own golden's probes alone: the NaN of layer 1 is seen in the row that has the probe.
+  const Verdict mixed = run(legs, "[]", "nan@2");
+  ASSERT_TRUE(mixed.first);
+  EXPECT_EQ(mixed.first->probe, "layers.1.out");
+  EXPECT_EQ(mixed.first->row, 1);
+  const Verdict alone = run(legs, "[]", "nan@1");
+  ASSERT_TRUE(alone.first);
+  EXPECT_EQ(alone.first->probe, "logits");
+  EXPECT_EQ(alone.leg, "alone");
+}
+
 TEST_F(Executing, AgreeingLegsAreComparedOnEveryElement) {
   // A golden that samples one element of the scan, and whose scan is right there: the other elements are the legs' to
   // judge.

@@ -19,13 +19,15 @@ const StoredGolden& GoldenStore::get(const ModelConfig& config, const std::strin
     const std::filesystem::path file = golden::golden_file(root_, config.model, config.name, input, kind);
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored))
-      throw NoVerdict(Status::kNoGolden, fmt::format("no golden {}; assay golden record '{}'", id, config.model));
+      throw NoVerdict(Status::kNoGolden,
+                      fmt::format("no golden {}; assay golden record config:{} --missing", id, config.id()));
     StoredGolden read{golden::read_golden(file), sha256(read_file(file)), ""};
     read.vacuity = golden::vacuity(read.golden);
     found = stored_.emplace(id, std::move(read)).first;
   }
   if (const std::string stale = golden::stale_reason(found->second.golden, config); !stale.empty())
-    throw NoVerdict(Status::kStale, fmt::format("golden {}: {}; assay golden record '{}'", id, stale, config.model));
+    throw NoVerdict(Status::kStale,
+                    fmt::format("golden {}: {}; assay golden record config:{}", id, stale, config.id()));
   return found->second;
 }
 

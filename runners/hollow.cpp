@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cases/spec/model_spec.hpp"
 #include "runners/leg_plan.hpp"
 
 namespace assay {
@@ -30,12 +31,13 @@ Trace trace_of(Model& model, const Input& input, const Capabilities& capabilitie
 
 }  // namespace
 
-std::string hollow_reason(const Trace& a, const Trace& b) {
+std::string hollow_reason(const Trace& a, const Trace& b, const std::set<std::string>& sparse) {
   for (const NamedTensor& probe : a.probes) {
     int64_t zeros = 0;
     for (int64_t i = 0; i < probe.value.count(); ++i) zeros += probe.value.at(i) == 0;
     if (zeros == probe.value.count()) return fmt::format("{} is zero everywhere", probe.name);
-    if (static_cast<double>(zeros) > kMostlyZero * static_cast<double>(probe.value.count()))
+    if (!sparse.contains(probe.name) &&
+        static_cast<double>(zeros) > kMostlyZero * static_cast<double>(probe.value.count()))
       return fmt::format("{} is zero in {} of {} elements", probe.name, zeros, probe.value.count());
     const HostTensor* other = b.find(probe.name);
     if (!other) return fmt::format("{} is not there for every input", probe.name);
@@ -58,8 +60,11 @@ std::string hollow_reason(Model& model, const ModelConfig& config, const Capabil
   });
   if (other == inputs.end())
     return fmt::format("config {} has no two inputs that differ from the first token on", config.id());
+  std::set<std::string> sparse;
+  for (const ProbeSpec& probe : model_spec(config.model).probes(config))
+    if (probe.is_sparse) sparse.insert(probe.name);
   const std::string reason =
-      hollow_reason(trace_of(model, *inputs.front(), capabilities), trace_of(model, **other, capabilities));
+      hollow_reason(trace_of(model, *inputs.front(), capabilities), trace_of(model, **other, capabilities), sparse);
   return reason.empty() ? "" : fmt::format("config {}: {}", config.id(), reason);
 }
 

@@ -51,6 +51,14 @@ int64_t step_of(const LegTrace& trace, size_t row, int64_t position) {
   return step;
 }
 
+// Columns that a leg feeds in all; beams are judged at their prefill.
+int64_t end_of(const LegPlan& plan) {
+  int64_t end = plan.columns;
+  if (plan.leg->free_running)
+    for (const RowPlan& row : plan.rows) end = std::max(end, row.pad + row.judged);
+  return end;
+}
+
 bool all_finite(const HostTensor& got, int64_t row, int64_t column, int64_t count) {
   const Shape& shape = got.shape();
   if (shape.size() < 2 || row >= shape[0] || column + count > shape[1]) return true;  // compare_sequence reports shapes
@@ -63,9 +71,12 @@ bool all_finite(const HostTensor& got, int64_t row, int64_t column, int64_t coun
 
 }  // namespace
 
-Judge::Judge(const ModelConfig& config, const golden::Rule& rule, bool keeps_evidence)
+Judge::Judge(const std::vector<ProbeSpec>& probes, const golden::Rule& rule, bool keeps_evidence)
     : rule_(rule), keeps_evidence_(keeps_evidence) {
-  for (const ProbeSpec& probe : model_spec(config.model).probes(config)) layers_[probe.name] = probe.layer;
+  for (const ProbeSpec& probe : probes) {
+    layers_[probe.name] = probe.layer;
+    if (!probe.follows.empty()) growing_.push_back(probe);
+  }
 }
 
 const golden::Bounds& Judge::bounds(const golden::Record& record) {
@@ -142,8 +153,10 @@ void Judge::compare_states(const LegPlan& plan, const CallRecord& record, const 
     if (cuts.back() && names.empty())
       for (const golden::Record& state : cuts.back()->states) names.push_back(state.name);
   }
-  if (names.empty()) return;
+  const bool has_growing = !growing_.empty() && (!names.empty() || record.first + record.columns >= end_of(plan));
+  if (names.empty() && !has_growing) return;
   const std::vector<NamedTensor> states = session.states();
+  if (has_growing) compare_growing(plan, record, rows, states);
   for (const std::string& name : names) {
     const NamedTensor* got = find(states, name);
     if (!got) {
@@ -158,6 +171,31 @@ void Judge::compare_states(const LegPlan& plan, const CallRecord& record, const 
         if (add(golden::compare_state(recorded, bounds(recorded), got->value, row), plan.name, record.step, row))
           collect(neighbour(states, got, -1), *got, neighbour(states, got, 1), recorded, &record);
       }
+    }
+  }
+}
+
+// Column pad + t of a row by the probe that the state follows, at position t.
+void Judge::compare_growing(const LegPlan& plan, const CallRecord& record, const std::vector<RowPlan>& rows,
+                            const std::vector<NamedTensor>& states) {
+  const int64_t columns = record.first + record.columns;
+  for (const ProbeSpec& state : growing_) {
+    const NamedTensor* got = find(states, state.name);
+    for (size_t b = 0; b < rows.size(); ++b) {
+      const golden::Record* followed = rows[b].golden->golden.probe(state.follows);
+      if (!followed) continue;
+      const auto row = static_cast<int64_t>(b);
+      if (!got) {
+        missing(state.name, plan.name, record.step, row);
+        break;
+      }
+      golden::Record column = *followed;
+      column.name = state.name;
+      column.shape = state.shape;
+      const int64_t count = std::clamp<int64_t>(columns - rows[b].pad, 0, shared_positions(rows[b]));
+      if (add(golden::compare_growing(column, bounds(*followed), {got->value, row, rows[b].pad, columns}, count),
+              plan.name, record.step, row))
+        collect(neighbour(states, got, -1), *got, neighbour(states, got, 1), *followed, &record);
     }
   }
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runners/judge.hpp"
 
@@ -76,8 +77,16 @@ void Judge::agree_rows(const LegTrace& a, size_t a_row, const LegTrace& b, size_
       }
     }
   }
-  const auto length = static_cast<int64_t>(b_plan.tokens.size());
-  if (common != length || a_plan.tokens.size() != b_plan.tokens.size()) return;
+  agree_states(a, a_row, b, b_row, leg);
+}
+
+// The states at the end of two legs that were fed the same tokens.
+void Judge::agree_states(const LegTrace& a, size_t a_row, const LegTrace& b, size_t b_row, const std::string& leg) {
+  const RowPlan& b_plan = b.rows[b_row];
+  if (a.rows[a_row].tokens != b_plan.tokens) return;
+  agree_growing(a, a_row, b, b_row, leg);
+  const golden::Golden& golden = b_plan.golden->golden;
+  const auto length = static_cast<int64_t>(b_plan.tokens.size()), row = static_cast<int64_t>(b_row);
   const golden::StateRecord* cut = nearest_cut(golden, length);
   if (!cut || a.states.empty() || b.states.empty()) return;
   for (const golden::Record& record : cut->states) {
@@ -89,6 +98,46 @@ void Judge::agree_rows(const LegTrace& a, size_t a_row, const LegTrace& b, size_
             leg, b.calls.empty() ? -1 : b.calls.back().step, row)) {
       collect(nullptr, *got, nullptr, record, nullptr);
       if (keeps_evidence_) evidence_.tensors.push_back({"other_leg/" + expected->name, expected->value});
+    }
+  }
+}
+
+// Every element of the real columns. Where the golden lacks the probe that a state follows, the bound is a part of the
+// state's largest value: the part that the logits, which all noise ends in, have of theirs.
+void Judge::agree_growing(const LegTrace& a, size_t a_row, const LegTrace& b, size_t b_row, const std::string& leg) {
+  const RowPlan &a_plan = a.rows[a_row], &b_plan = b.rows[b_row];
+  const golden::Golden& golden = b_plan.golden->golden;
+  const auto length = static_cast<int64_t>(b_plan.tokens.size());
+  for (const ProbeSpec& state : growing_) {
+    const NamedTensor *expected = find(a.states, state.name), *got = find(b.states, state.name);
+    if (a.states.empty() || b.states.empty()) return;
+    if (!expected || !got) {
+      missing(state.name, leg, b.calls.empty() ? -1 : b.calls.back().step, static_cast<int64_t>(b_row));
+      return;
+    }
+    golden::Record column{.name = state.name, .shape = state.shape, .positions = length};
+    golden::Bounds limits;
+    const golden::Record* followed = golden.probe(state.follows);
+    if (followed && followed->positions >= length) {
+      limits = bounds(*followed);
+      limits.element.resize(static_cast<size_t>(length));
+    } else {
+      const golden::Record* logits = golden.probe("logits");
+      const golden::Bounds& known = bounds(*logits);
+      const double part = *std::max_element(known.element.begin(), known.element.end()) / logits->scale;
+      double largest = 0;
+      for (const float value : expected->value.values<float>())
+        largest = std::max(largest, std::abs(static_cast<double>(value)));
+      limits.element.assign(static_cast<size_t>(length), part * largest);
+    }
+    limits.norm = limits.element;
+    const golden::GrowingRow a_state{expected->value, static_cast<int64_t>(a_row), a_plan.pad, a_plan.pad + length};
+    const golden::GrowingRow b_state{got->value, static_cast<int64_t>(b_row), b_plan.pad, b_plan.pad + length};
+    if (add(golden::compare_leg_growing(column, limits, a_state, b_state, length), leg,
+            b.calls.empty() ? -1 : b.calls.back().step, static_cast<int64_t>(b_row)) &&
+        keeps_evidence_) {
+      evidence_.tensors.push_back({"got/" + got->name, got->value});
+      evidence_.tensors.push_back({"other_leg/" + expected->name, expected->value});
     }
   }
 }

@@ -23,7 +23,7 @@ RowPlan plan_row(const Case& test_case, const Leg& leg, const Row& row, const Mo
   const std::vector<int64_t>& sequence = plan.golden->golden.tokens;
   const auto whole = static_cast<int64_t>(sequence.size());
   const auto prompt = static_cast<int64_t>(plan.golden->golden.prompt.size());
-  const int64_t length = row.length ? row.length : (leg.free_running ? prompt : whole);
+  const int64_t length = row.length ? row.length : (leg.free_running || leg.beams ? prompt : whole);
   if (length < 1 || length > whole)
     throw InputError(where(test_case, leg),
                      fmt::format("length {} of input '{}', which has {} tokens", length, row.input, whole));

@@ -1,9 +1,13 @@
 // assay: the command line. Commands are listed in commands/commands.def.
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/select.hpp"
@@ -57,6 +61,19 @@ void check_command_name(const CLI::App& app, const Invocation& invocation) {
   throw InputError("command", "unknown command '" + invocation.arguments[0] + "'", advice);
 }
 
+// What was printed may still lie in the buffer, or have been refused long ago: a full disk or a closed pipe must not
+// look like a pass.
+void check_standard_output() {
+  errno = 0;
+  const bool had_failed = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && !had_failed) return;
+  std::clearerr(stdout);
+  if (errno == 0) std::fflush(stdout);
+  // The error of the first refusal is gone: another write asks again.
+  if (errno == 0 && std::fputc('\n', stdout) != EOF) std::fflush(stdout);
+  throw HarnessError("standard output", errno ? std::strerror(errno) : "could not be written");
+}
+
 int run_main(int argc, char** argv) {
   Invocation invocation;
   invocation.executable = executable_path();
@@ -83,7 +100,9 @@ int run_main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitAllowed : kExitUsage;
+    const int code = app.exit(error);
+    std::cout.flush();
+    return code == 0 ? kExitAllowed : kExitUsage;
   }
   return invocation.action ? invocation.action() : kExitUsage;
 }
@@ -94,11 +113,18 @@ int run_main(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace assay;
   try {
-    return run_main(argc, argv);
+    const int code = run_main(argc, argv);
+    check_standard_output();
+    return code;
   } catch (const HarnessError& error) {
     return report(error, kExitHarness);
   } catch (const Error& error) {
     return report(error, kExitUsage);
+  } catch (const std::system_error& error) {
+    const bool is_output = std::ferror(stdout) != 0;
+    std::fprintf(stderr, "assay: %s\n",
+                 is_output ? ("standard output: " + error.code().message()).c_str() : error.what());
+    return kExitHarness;
   } catch (const std::bad_alloc&) {
     std::fputs("assay: out of memory\n", stderr);
     return kExitHarness;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -70,19 +71,32 @@ Interrupts::Interrupts() {
   }
   sigprocmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (descriptor_ < 0) throw failed("signalfd");
+  signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals_ < 0) throw failed("signalfd");
+  stopped_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (stopped_ < 0) throw failed("eventfd");
 }
 
 Interrupts::~Interrupts() {
-  close(descriptor_);
+  close(signals_);
+  close(stopped_);
   const sigset_t set = interrupting_signals();
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-int Interrupts::take() {
+bool Interrupts::is_stopped() {
   signalfd_siginfo info{};
-  return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  if (read(signals_, &info, sizeof info) == sizeof info) {
+    int none = 0;
+    signal_.compare_exchange_strong(none, static_cast<int>(info.ssi_signo));
+    stop();
+  }
+  return is_stopped_;
+}
+
+void Interrupts::stop() {
+  is_stopped_ = true;
+  eventfd_write(stopped_, 1);
 }
 
 std::string signal_text(int signal) {
@@ -136,17 +150,18 @@ ChildProcess::Answer ChildProcess::receive(double timeout_s, Interrupts& interru
   const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_s);
   for (;;) {
     if (const size_t end = buffer_.find('\n'); end != std::string::npos) {
-      Answer answer{Event::kLine, buffer_.substr(0, end), "", false, 0};
+      Answer answer{Event::kLine, buffer_.substr(0, end), ""};
       buffer_.erase(0, end + 1);
       return answer;
     }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return {Event::kTimeout, "", "", false, 0};
-    std::array<pollfd, 2> waits{{{answers_, POLLIN, 0}, {interrupts.descriptor(), POLLIN, 0}}};
+    if (left <= 0) return {Event::kTimeout, "", ""};
+    const auto [signals, stopped] = interrupts.descriptors();
+    std::array<pollfd, 3> waits{{{answers_, POLLIN, 0}, {signals, POLLIN, 0}, {stopped, POLLIN, 0}}};
     // In slices: a timeout of weeks does not fit poll's int.
     if (poll(waits.data(), waits.size(), static_cast<int>(std::min<int64_t>(left, 60'000))) < 0 && errno != EINTR)
       throw failed("poll");
-    if (const int signal = interrupts.take()) return {Event::kSignal, "", "", false, signal};
+    if (interrupts.is_stopped()) return {Event::kStopped, "", ""};
     if (!(waits[0].revents & (POLLIN | POLLHUP))) continue;
     std::array<char, 65536> block;
     const ssize_t count = read(answers_, block.data(), block.size());
@@ -160,8 +175,8 @@ ChildProcess::Answer ChildProcess::ended() {
   kill(-pid_, SIGKILL);  // it closed its answers: nothing more can come, whether or not it has ended by itself
   waitpid(pid_, &status, 0);
   pid_ = -1;
-  if (WIFSIGNALED(status)) return {Event::kEnded, "", signal_text(WTERMSIG(status)), true, 0};
-  return {Event::kEnded, "", fmt::format("exit {}", WEXITSTATUS(status)), false, 0};
+  if (WIFSIGNALED(status)) return {Event::kEnded, "", signal_text(WTERMSIG(status))};
+  return {Event::kEnded, "", fmt::format("exit {}", WEXITSTATUS(status))};
 }
 
 std::string output_of(const std::vector<std::string>& arguments) {

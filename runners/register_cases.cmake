@@ -87,3 +87,11 @@ if(groups MATCHES "mamba/")
             --out ${CMAKE_BINARY_DIR}/out/third_party.mamba)
   set_tests_properties(third_party:mamba PROPERTIES LABELS "subject:tiny;model:mamba" TIMEOUT 600)
 endif()
+
+# Every required cell of models x aspects has a case.
+set(corpus_is_complete TRUE)  # TRUE lets corpus:coverage run
+add_test(NAME corpus:coverage COMMAND assay list --coverage --root ${PROJECT_SOURCE_DIR})
+set_tests_properties(corpus:coverage PROPERTIES LABELS "corpus" TIMEOUT 60)
+if(NOT corpus_is_complete)
+  set_tests_properties(corpus:coverage PROPERTIES DISABLED TRUE)
+endif()

@@ -37,6 +37,19 @@ void make_folder(const fs::path& folder, const std::string& option) {
 
 std::string text_of(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
 
+json parsed_line(std::string_view line, const fs::path& place) {
+  constexpr const char* kLineAdvice =
+      "the file was changed or damaged: run again without --resume, or delete that line";
+  json object;
+  try {
+    object = parse_json(line, place);
+    check_schema(object, "result.schema.json", place);
+  } catch (const InputError& error) {
+    throw InputError(place.string(), fmt::format("is not a line of results ({})", error.problem()), kLineAdvice);
+  }
+  return object;
+}
+
 json row_of(const Verdict& verdict) {
   json row = to_json(verdict);
   row["kind"] = "result";
@@ -122,9 +135,8 @@ ResultFile read_results(const fs::path& file) {
     ++number;
     if (end == std::string::npos) break;  // cut in the middle of a line
     const fs::path place = file.string() + ":" + std::to_string(number);
-    const json object = parse_json(std::string_view(text).substr(begin, end - begin), place);
+    const json object = parsed_line(std::string_view(text).substr(begin, end - begin), place);
     begin = end + 1;
-    check_schema(object, "result.schema.json", place);
     const std::string kind = object.at("kind").get<std::string>();
     if ((kind == "run") != (number == 1)) throw InputError(place.string(), "the run's line is the first, and only it");
     if (kind == "run") {

@@ -1,64 +1,25 @@
 #include "runners/run_cases.hpp"
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <map>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <set>
 #include <thread>
 
 #include "cases/spec/error.hpp"
+#include "runners/earlier_run.hpp"
 #include "runners/execute.hpp"
-#include "runners/subject_process.hpp"
+#include "runners/group_pool.hpp"
+#include "runners/run_line.hpp"
 
 namespace assay {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 namespace {
-
-using Pair = std::pair<std::string, std::string>;  // (subject, case)
-
-// The subject arguments that opened the subjects of an earlier run, for the names that its rows carry.
-std::vector<std::string> arguments_of(const json& run, const std::set<Pair>& pairs) {
-  std::vector<std::string> arguments;
-  for (const json& subject : run.at("subjects")) {
-    const std::string name = subject.at("name").get<std::string>();
-    if (std::any_of(pairs.begin(), pairs.end(), [&name](const Pair& pair) { return pair.first == name; }))
-      arguments.push_back(subject.at("argument").get<std::string>());
-  }
-  return arguments;
-}
-
-std::string now_text() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-std::string host_text() {
-  utsname name{};
-  return uname(&name) == 0 ? fmt::format("{} {} {}", name.nodename, name.sysname, name.machine) : "";
-}
-
-std::vector<Status> statuses(const std::vector<std::string>& names) {
-  std::vector<Status> result;
-  for (std::string name : names) {
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    result.push_back(status_from_name(name));
-  }
-  return result;
-}
 
 class Run {
  public:
@@ -66,46 +27,24 @@ class Run {
       : request_(std::move(request)), invocation_(invocation), console_(console), root_(invocation.root()) {}
 
   int run() {
-    not_allowed_ = statuses(request_.fail_on);
-    read_earlier();
+    check_options(request_);
+    not_allowed_ = statuses_named(request_.fail_on);
+    earlier_ = read_earlier(request_);
     corpus_ = read_corpus(root_);
     selection_ = select(request_, corpus_);
     check_writable(request_.out, "--out");
     if (!request_.dump.empty()) check_writable(request_.dump, "--dump");
-    Interrupts interrupts;
     try {
-      open_subjects(interrupts);
-      make_tasks();
-      return run_tasks();
-    } catch (const Interrupted& end) {
-      return interrupted(end.signal);
+      open_subjects();
+    } catch (const Interrupted&) {
+      console_.say(stop_reason());
+      return kExitHarness;
     }
+    return run_groups(make_groups());
   }
 
  private:
-  struct Task {
-    SubjectProcess* subject;
-    const Case* test_case;
-  };
-
-  void read_earlier() {
-    if (request_.resume) {
-      const fs::path file = fs::path(request_.out) / kResultsName;
-      earlier_ = read_results(file);
-      if (request_.selectors.empty() && request_.cases.empty())
-        restore_selection(request_, earlier_->run.at("selection"));
-    }
-    if (request_.rerun_failed.empty()) return;
-    const ResultFile file = read_results(request_.rerun_failed);
-    only_ = failed_pairs(file, request_.rerun_failed);
-    if (request_.subjects.empty()) request_.subjects = arguments_of(file.run, only_);
-    if (request_.selectors.empty() && request_.cases.empty())
-      for (const Pair& pair : only_)
-        if (std::count(request_.cases.begin(), request_.cases.end(), pair.second) == 0)
-          request_.cases.push_back(pair.second);
-  }
-
-  void open_subjects(Interrupts& interrupts) {
+  void open_subjects() {
     SubjectSettings settings;
     settings.executable = invocation_.executable;
     settings.root = root_;
@@ -117,75 +56,49 @@ class Run {
     if (is_default) arguments.assign(std::begin(kBuiltInSubjects), std::end(kBuiltInSubjects));
     std::set<std::string> names;
     for (const std::string& argument : arguments) {
-      auto subject = std::make_unique<SubjectProcess>(argument, settings, interrupts);
+      auto subject = std::make_unique<SubjectProcess>(argument, settings, interrupts_);
       subject->open();
       if (is_default && subject->unavailable()) {
         left_out_.push_back(subject->unavailable()->text);
         continue;
       }
-      if (!names.insert(subject->capabilities().name).second)
-        throw InputError("--subject", fmt::format("two subjects are named '{}'", subject->capabilities().name));
+      if (const std::string& name = subject->capabilities().name; !names.insert(name).second)
+        throw InputError("--subject", fmt::format("two subjects say that their name is '{}'", name),
+                         "run them one at a time, each with a folder of its own (--out DIR)");
       subjects_.push_back(std::move(subject));
     }
     if (subjects_.empty())
       throw InputError("run", fmt::format("no subject can be used here: {}", fmt::join(left_out_, "; ")));
   }
 
-  // Rows of an earlier run stay where the case is still the same; what was interrupted runs again.
-  void make_tasks() {
-    std::map<Pair, const Verdict*> kept;
-    if (earlier_) {
-      const std::string commit = earlier_->run.at("commit").get<std::string>();
-      if (commit != commit_)
-        throw InputError("--resume", fmt::format("the run was of commit {}, this is {}", commit, commit_),
-                         "run it again without --resume");
-      for (const Verdict& row : earlier_->rows)
-        if (row.status != Status::kNotRun) kept[{row.subject, row.case_id}] = &row;
-    }
-    for (const auto& subject : subjects_)
-      for (const Case* test_case : selection_.cases) {
-        const Pair pair{subject->capabilities().name, test_case->id};
-        if (!only_.empty() && !only_.contains(pair)) continue;
-        ++selected_;
-        if (const auto row = kept.find(pair); row != kept.end() && row->second->case_digest == test_case->digest)
-          rows_.push_back(*row->second);
-        else
-          tasks_.push_back({subject.get(), test_case});
-      }
-    if (selected_ == 0) throw InputError("run", "none of the selected cases is one that failed on these subjects");
+  // How many groups of a subject may run at once.
+  int64_t limit(const SubjectProcess& subject) const {
+    if (request_.jobs > 0) return request_.jobs;
+    return subject.capabilities().is_accelerated ? 1 : jobs_;
   }
 
-  json run_line() const {
-    json subjects = json::array();
-    std::vector<std::string> devices, versions{std::string("assay ") + ASSAY_VERSION};
+  // Rows of an earlier run stay where the case is still the same; what was interrupted runs again.
+  std::vector<CaseGroup> make_groups() {
+    const auto kept = earlier_.kept(commit_);
+    std::vector<CaseGroup> groups;
     for (const auto& subject : subjects_) {
-      const Capabilities& capabilities = subject->capabilities();
-      json entry = {{"name", capabilities.name},
-                    {"argument", subject->argument()},
-                    {"device", capabilities.device},
-                    {"versions", capabilities.versions}};
-      if (subject->unavailable()) {
-        entry["unavailable"] = skip_name(subject->unavailable()->reason);
-        entry["text"] = subject->unavailable()->text;
+      const std::string& name = subject->capabilities().name;
+      std::string model;  // of the last group; cases come sorted by model
+      for (const Case* test_case : selection_.cases) {
+        if (!earlier_.only.empty() && !earlier_.only.contains({name, test_case->id})) continue;
+        ++selected_;
+        const auto row = kept.find({name, test_case->id});
+        if (row != kept.end() && row->second->case_digest == test_case->digest) {
+          rows_.push_back(*row->second);
+          continue;
+        }
+        if (model != test_case->model) groups.push_back({subject->beside(test_case->model), {}, limit(*subject)});
+        model = test_case->model;
+        groups.back().cases.push_back(test_case);
       }
-      subjects.push_back(entry);
-      if (!capabilities.device.empty()) devices.push_back(capabilities.device);
-      for (const std::string& version : capabilities.versions)
-        if (std::count(versions.begin(), versions.end(), version) == 0) versions.push_back(version);
     }
-    return {{"kind", "run"},
-            {"schema", kResultSchema},
-            {"commit", commit_},
-            {"versions", versions},
-            {"host", host_text()},
-            {"devices", devices},
-            {"threads", std::thread::hardware_concurrency()},
-            {"subjects", subjects},
-            {"left_out", left_out_},
-            {"selection", selection_json(request_, static_cast<int64_t>(selection_.cases.size()))},
-            {"arguments", invocation_.arguments},
-            {"time", now_text()},
-            {"resumed", request_.resume}};
+    if (selected_ == 0) throw InputError("run", "none of the selected cases is one that failed on these subjects");
+    return groups;
   }
 
   void print_header() {
@@ -206,46 +119,72 @@ class Run {
     if (!rows_.empty()) console_.say(fmt::format("resumed: {} rows are kept from the earlier run", rows_.size()));
   }
 
-  int run_tasks() {
-    writer_ = std::make_unique<ResultWriter>(request_.out, run_line(), rows_);
+  int run_groups(std::vector<CaseGroup> groups) {
+    writer_ = std::make_unique<ResultWriter>(
+        request_.out, run_line(request_, invocation_, selection_, subjects_, left_out_, jobs_, commit_), rows_);
     print_header();
-    for (const Task& task : tasks_) {
-      if (running_ && running_->subject != task.subject) running_->subject->close();
-      running_ = task;
-      const std::string& name = task.subject->capabilities().name;
-      console_.progress(name, task.test_case->id, static_cast<int64_t>(rows_.size()), selected_);
-      writer_->start(name, task.test_case->id);
-      Verdict verdict;
-      try {
-        verdict = repeated(task);
-      } catch (const HarnessError& error) {
-        finish(false, error.what());
-        throw;
-      }
-      record(verdict);
+    try {
+      assay::run_groups(std::move(groups), jobs_, interrupts_,
+                        [this](SubjectProcess& worker, const Case& test_case) { run_case(worker, test_case); });
+    } catch (const Error& error) {
+      finish(false, error.what());
+      throw;
     }
-    running_.reset();
-    finish(true, "");
-    return exit_code(rows_, not_allowed_, true);
+    const bool is_complete = static_cast<int64_t>(rows_.size()) == selected_ && !interrupts_.is_stopped();
+    finish(is_complete, is_complete ? "" : stop_reason());
+    const int code = exit_code(rows_, not_allowed_, is_complete);
+    const bool is_allowed = code == kExitAllowed || code == kExitSkipped;
+    return is_allowed && !selection_.missing_cells.empty() ? kExitVerdict : code;
   }
 
-  Verdict repeated(const Task& task) {
-    std::vector<Verdict> repetitions;
-    const fs::path config = task.test_case->is_op_case() ? fs::path() : corpus_.config_of(*task.test_case).file;
-    for (int64_t i = 0; i < request_.repeat; ++i) repetitions.push_back(task.subject->run(*task.test_case, config));
-    return request_.repeat == 1 ? repetitions[0] : combine(repetitions);
+  std::string stop_reason() const {
+    return interrupts_.signal() ? "interrupted by " + signal_text(interrupts_.signal()) : "the run ended: " + failure_;
   }
 
-  void record(Verdict verdict) {
-    verdict.repeat = repeat_line(*running_);
+  // From several threads: all that is shared is written under mutex_.
+  void run_case(SubjectProcess& worker, const Case& test_case) {
+    {
+      const std::lock_guard lock(mutex_);
+      console_.progress(worker.capabilities().name, test_case.id, static_cast<int64_t>(rows_.size()), selected_);
+      writer_->start(worker.capabilities().name, test_case.id);
+    }
+    const fs::path config = test_case.is_op_case() ? fs::path() : corpus_.config_of(test_case).file;
+    try {
+      record(worker, test_case, worker.run(test_case, config, request_.repeat));
+    } catch (const Interrupted&) {
+      record_not_run(worker, test_case);
+    } catch (const Error& error) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (failure_.empty()) failure_ = error.what();
+      }
+      record_not_run(worker, test_case);
+      throw;
+    }
+  }
+
+  void record_not_run(SubjectProcess& worker, const Case& test_case) {
+    Verdict verdict = blank_verdict(test_case, worker.capabilities());
+    verdict.status = Status::kNotRun;
+    {
+      const std::lock_guard lock(mutex_);
+      verdict.reason = stop_reason();
+    }
+    verdict.signature = signature_of(verdict);
+    record(worker, test_case, std::move(verdict));
+  }
+
+  void record(const SubjectProcess& worker, const Case& test_case, Verdict verdict) {
+    verdict.repeat = repeat_line(worker, test_case);
+    const std::lock_guard lock(mutex_);
     writer_->result(verdict);
     console_.row(verdict);
     rows_.push_back(std::move(verdict));
   }
 
-  std::string repeat_line(const Task& task) const {
-    std::string line = fmt::format("assay run --subject {} --case {}", shell_quoted(task.subject->argument()),
-                                   shell_quoted(task.test_case->id));
+  std::string repeat_line(const SubjectProcess& worker, const Case& test_case) const {
+    std::string line =
+        fmt::format("assay run --subject {} --case {}", shell_quoted(worker.argument()), shell_quoted(test_case.id));
     if (invocation_.root_is_chosen()) line += " --root " + shell_quoted(root_.string());
     if (request_.repeat > 1) line += fmt::format(" --repeat {}", request_.repeat);
     if (request_.timeout_s != RunRequest().timeout_s) line += fmt::format(" --timeout {}", request_.timeout_s);
@@ -253,47 +192,40 @@ class Run {
   }
 
   void finish(bool complete, const std::string& reason) {
-    for (const auto& subject : subjects_) subject->close();
-    console_.summary(rows_, not_allowed_, (fs::path(request_.out) / kResultsName).string(),
-                     complete ? "" : "not finished: " + reason);
+    std::vector<Verdict> rows = rows_;  // in the order of subjects and cases, not as families happened to end
+    std::map<std::string, size_t> rank;
+    for (const auto& subject : subjects_) rank.emplace(subject->capabilities().name, rank.size());
+    std::stable_sort(rows.begin(), rows.end(), [&rank](const Verdict& a, const Verdict& b) {
+      return std::make_pair(rank[a.subject], a.case_id) < std::make_pair(rank[b.subject], b.case_id);
+    });
+    std::vector<std::string> closing;
+    for (const std::string& cell : selection_.missing_cells)
+      closing.push_back(
+          fmt::format("{:<9} {}  no case asks a required aspect (assay list --coverage)", "MISSING", cell));
+    if (!complete) closing.push_back("not finished: " + reason);
+    console_.summary(rows, not_allowed_, (fs::path(request_.out) / kResultsName).string(), closing);
     writer_->end(complete, reason);
-  }
-
-  int interrupted(int signal) {
-    const std::string reason = "interrupted by " + signal_text(signal);
-    if (!writer_) {
-      console_.say(reason);
-      return kExitHarness;
-    }
-    if (running_) {
-      Verdict verdict = blank_verdict(*running_->test_case, running_->subject->capabilities());
-      verdict.status = Status::kNotRun;
-      verdict.reason = reason;
-      verdict.signature = signature_of(verdict);
-      record(verdict);
-    }
-    finish(false, reason);
-    return kExitHarness;
   }
 
   RunRequest request_;
   const Invocation& invocation_;
   Console console_;
   fs::path root_;
-  std::string commit_ =
-      output_of({"git", "-C", root_.string(), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"});
+  std::string commit_ = commit_of(root_);
+  int64_t jobs_ = request_.jobs > 0 ? request_.jobs : std::max<int64_t>(std::thread::hardware_concurrency(), 1);
   Corpus corpus_;
   RunSelection selection_;
   std::vector<Status> not_allowed_;
-  std::optional<ResultFile> earlier_;
-  std::set<Pair> only_;
+  EarlierRun earlier_;
+  Interrupts interrupts_;
   std::vector<std::unique_ptr<SubjectProcess>> subjects_;
   std::vector<std::string> left_out_;
-  std::vector<Task> tasks_;
   int64_t selected_ = 0;  // (subject, case) pairs
+
+  std::mutex mutex_;  // of what follows, while groups run
   std::vector<Verdict> rows_;
   std::unique_ptr<ResultWriter> writer_;
-  std::optional<Task> running_;
+  std::string failure_;
 };
 
 }  // namespace

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <iterator>
 #include <tuple>
 
 #include "cases/spec/error.hpp"
+#include "cases/spec/model_spec.hpp"
 #include "cases/spec/select.hpp"
+#include "runners/coverage.hpp"
 
 namespace assay {
 
@@ -38,6 +41,39 @@ const Case& case_named(const Corpus& corpus, const std::string& id) {
 
 }  // namespace
 
+void check_options(const RunRequest& request) {
+  constexpr double kLongest_s = 7 * 86400;
+  if (!(request.timeout_s > 0 && request.timeout_s <= kLongest_s))
+    throw InputError(
+        "--timeout",
+        fmt::format("{} is not a number of seconds above 0 and at most {:.0f}", request.timeout_s, kLongest_s),
+        "e.g. --timeout 300");
+  if (request.out.empty())
+    throw InputError("--out", "the name of the folder is empty",
+                     "give a folder, e.g. --out out/latest, or leave --out out");
+  for (size_t i = 0; i < request.subjects.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (request.subjects[i] == request.subjects[j])
+        throw InputError("--subject", fmt::format("'{}' is given twice", request.subjects[i]),
+                         "name each subject once");
+  if (!request.shard.empty()) parse_shard(request.shard);
+}
+
+std::vector<Status> statuses_named(const std::vector<std::string>& names) {
+  std::vector<Status> result;
+  for (std::string name : names) {
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    std::vector<std::string> known;
+    for (int i = 0; i <= static_cast<int>(Status::kNotRun); ++i)
+      known.emplace_back(status_name(static_cast<Status>(i)));
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw InputError("--fail-on", fmt::format("unknown status '{}'", name), "nearest: " + nearest_list(name, known));
+    result.push_back(status_from_name(name));
+  }
+  return result;
+}
+
 RunSelection select(const RunRequest& request, const Corpus& corpus) {
   if (request.selectors.empty() && request.cases.empty())
     throw InputError("run", "no cases were named", "name a model, e.g. `assay run mamba2`; '*' is everything");
@@ -50,6 +86,9 @@ RunSelection select(const RunRequest& request, const Corpus& corpus) {
       else
         ++selection.left_out_by_tier;
     }
+    // A whole-corpus run answers for what the corpus lacks, too.
+    if (whole_models(corpus, request.selectors).size() == model_specs().size())
+      selection.missing_cells = missing_cells(corpus, all_models());
   }
   // A case named by its id runs whatever its tier.
   for (const std::string& id : request.cases) selection.cases.push_back(&case_named(corpus, id));
@@ -66,7 +105,12 @@ RunSelection select(const RunRequest& request, const Corpus& corpus) {
     for (size_t i = 0; i < selection.cases.size(); ++i)
       if (static_cast<int64_t>(i) % n == k - 1) part.push_back(selection.cases[i]);
     if (part.empty())
-      throw InputError("--shard", fmt::format("{} holds none of {} cases", request.shard, selection.cases.size()));
+      throw InputError(
+          "--shard",
+          fmt::format(
+              "{} holds none of the {} selected cases: they are dealt out one by one, so the first shards get them",
+              request.shard, selection.cases.size()),
+          fmt::format("use at most {} shards, or select more cases", selection.cases.size()));
     selection.cases = std::move(part);
   }
   return selection;
@@ -95,8 +139,10 @@ nlohmann::json selection_json(const RunRequest& request, int64_t count) {
 }
 
 void restore_selection(RunRequest& request, const nlohmann::json& selection) {
-  request.selectors = selection.at("selectors").get<std::vector<std::string>>();
-  request.cases = selection.at("cases").get<std::vector<std::string>>();
+  if (request.selectors.empty() && request.cases.empty()) {
+    request.selectors = selection.at("selectors").get<std::vector<std::string>>();
+    request.cases = selection.at("cases").get<std::vector<std::string>>();
+  }
   if (request.subjects.empty()) request.subjects = selection.at("subjects").get<std::vector<std::string>>();
   if (request.tier.empty()) request.tier = selection.at("tier").get<std::string>();
   if (request.shard.empty()) request.shard = selection.at("shard").get<std::string>();

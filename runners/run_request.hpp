@@ -25,6 +25,7 @@ struct RunRequest {
   bool resume = false;
   std::string rerun_failed;  // a results.jsonl
   double timeout_s = 300;
+  int64_t jobs = 0;  // worker processes at once; 0: one for each hardware thread, for an accelerated subject one
   std::vector<std::string> fail_on;  // statuses that are not allowed after all
 };
 
@@ -32,7 +33,14 @@ struct RunRequest {
 struct RunSelection {
   std::vector<const Case*> cases;
   int64_t left_out_by_tier = 0;
+  std::vector<std::string> missing_cells;  // "jamba/beams" (runners/coverage.hpp), where the selection is every model
 };
+
+// InputError for a time-out, folder, shard or list of subjects that cannot be meant; needs no corpus.
+void check_options(const RunRequest& request);
+
+// Of --fail-on, in any case. InputError with the nearest names.
+std::vector<Status> statuses_named(const std::vector<std::string>& names);
 
 // InputError: unknown names with the nearest ones, nothing selected, a shard that is none or empty.
 RunSelection select(const RunRequest& request, const Corpus& corpus);
@@ -40,7 +48,7 @@ RunSelection select(const RunRequest& request, const Corpus& corpus);
 // "2/3" -> (2, 3). InputError unless 1 <= k <= n.
 std::pair<int64_t, int64_t> parse_shard(const std::string& text);
 
-// The selection as the run's line keeps it, and back (--resume without selectors).
+// The selection as the run's line keeps it, and back where the request leaves a part open (--resume).
 nlohmann::json selection_json(const RunRequest& request, int64_t count);
 void restore_selection(RunRequest& request, const nlohmann::json& selection);
 

@@ -1,89 +1,15 @@
 // `assay run` as a process: what it prints, what it leaves on disk, how it ends.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
-#include <filesystem>
-#include <map>
-#include <thread>
-
-#include "cases/spec/json.hpp"
-#include "runners/console.hpp"
-#include "runners/results.hpp"
-#include "runners/testing/fixture.hpp"
+#include "runners/testing/runs.hpp"
 
 namespace assay {
 namespace {
 
+using testing::Ended;
+using testing::Runs;
+using testing::shell;
 namespace fs = std::filesystem;
-
-struct Ended {
-  int code = -1;
-  std::string text;  // standard output and standard error
-};
-
-Ended shell(const std::string& command) {
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  Ended ended;
-  char block[4096];
-  while (const size_t count = std::fread(block, 1, sizeof block, pipe)) ended.text.append(block, count);
-  const int status = pclose(pipe);
-  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return ended;
-}
-
-class Runs : public ::testing::Test {
- protected:
-  Runs() { testing::write_checkout(root()); }
-
-  const fs::path& root() const { return folder.path(); }
-  fs::path out() const { return root() / "out"; }
-  fs::path results() const { return out() / kResultsName; }
-  std::string command(const std::string& arguments) const {
-    return shell_quoted(ASSAY_EXECUTABLE) + " " + arguments + " --root " + shell_quoted(root().string());
-  }
-  std::string tiny(const std::string& arguments) const {
-    return command("run --subject " + shell_quoted(ASSAY_TINY_SUBJECT) + " --out " + shell_quoted(out().string()) +
-                   " " + arguments);
-  }
-  Ended run(const std::string& arguments, const std::string& fault = "") const {
-    return shell("ASSAY_TINY_FAULT=" + fault + " " + tiny(arguments));
-  }
-  std::map<std::string, Verdict> rows() const {
-    std::map<std::string, Verdict> result;
-    for (const Verdict& row : read_results(results()).rows) result[row.case_id] = row;
-    return result;
-  }
-  // Started in the background; ended by wait_for.
-  pid_t start(const std::string& arguments, const std::string& fault) const {
-    const std::string line = "exec env ASSAY_TINY_FAULT=" + fault + " " + tiny(arguments) + " > " +
-                             shell_quoted((root() / "console").string()) + " 2>&1";
-    const pid_t child = fork();
-    if (child == 0) {
-      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      _exit(127);
-    }
-    return child;
-  }
-  // Until `text` stands in the results: the run has come that far.
-  bool appears(const std::string& text) const {
-    for (int i = 0; i < 300; ++i) {
-      if (fs::exists(results()) && read_file(results()).find(text) != std::string::npos) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return false;
-  }
-  static int wait_for(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
-  testing::Folder folder;
-};
 
 TEST_F(Runs, AThirdPartysEngineRuns) {
   const Ended ended = run("mamba");

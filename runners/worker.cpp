@@ -49,7 +49,8 @@ json ready(const Capabilities& capabilities) {
           {"name", capabilities.name},
           {"device", capabilities.device},
           {"versions", capabilities.versions},
-          {"models", capabilities.models}};
+          {"models", capabilities.models},
+          {"is_accelerated", capabilities.is_accelerated}};
 }
 
 class Work {
@@ -59,29 +60,29 @@ class Work {
 
   json run(const json& task) {
     const std::string case_file = task.at("case").get<std::string>(), file = task.at("config").get<std::string>();
-    if (file.empty()) return result(run_op(read_op_case(case_file)));
+    Evidence evidence;
+    Evidence* const wanted = options_.dump.empty() ? nullptr : &evidence;
+    if (file.empty()) return result(run_op(read_op_case(case_file), wanted), evidence);
     const Case test_case = read_case(case_file);
     auto config = configs_.find(file);
     if (config == configs_.end()) config = configs_.emplace(file, read_config(file)).first;
-    Evidence evidence;
-    const Verdict verdict = execution_.run(test_case, config->second, options_.dump.empty() ? nullptr : &evidence);
-    if (!evidence.tensors.empty()) write_dump(options_.dump, verdict, evidence);
-    return result(verdict);
+    return result(execution_.run(test_case, config->second, wanted), evidence);
   }
 
  private:
-  static json result(const Verdict& verdict) {
+  json result(const Verdict& verdict, const Evidence& evidence) const {
+    if (!evidence.tensors.empty()) write_dump(options_.dump, verdict, evidence);
     json row = to_json(verdict);
     row["kind"] = "result";
     return row;
   }
 
   // The reference is opened beside the subject when the first op case needs it, unless it is the subject.
-  Verdict run_op(const OpCase& op_case) {
-    if (subject_.capabilities().name == "reference") return run_op_case(op_case, subject_, subject_);
+  Verdict run_op(const OpCase& op_case, Evidence* evidence) {
+    if (subject_.capabilities().name == "reference") return run_op_case(op_case, subject_, subject_, {}, evidence);
     if (!reference_.subject && !reference_.unavailable)
       reference_ = open_subject(find_subject("reference", options_.executable));
-    if (reference_.subject) return run_op_case(op_case, subject_, *reference_.subject);
+    if (reference_.subject) return run_op_case(op_case, subject_, *reference_.subject, {}, evidence);
     Verdict verdict = blank_verdict(row_of(op_case), subject_.capabilities());
     verdict.status = Status::kSkip;
     verdict.skip = reference_.unavailable->reason;

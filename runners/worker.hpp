@@ -1,7 +1,7 @@
 // Worker: the hidden command that runs cases in a process of its own. Tasks come as JSON lines on stdin, answers go as
 // JSON lines to descriptor 3:
 //
-//   out  {"kind":"ready","name","device","versions","models"} | {"kind":"unavailable","reason","text"}
+//   out  {"kind":"ready","name","device","versions","models","is_accelerated"} | {"kind":"unavailable","reason","text"}
 //        | {"kind":"refused","text"}                          once, after the subject was opened
 //   in   {"case": file, "config": file}                       config "": an op case
 //   out  {"kind":"result",...}                                the row, for each task

@@ -51,6 +51,21 @@ CacheKind parse_cache(const std::string& name) {
   return CacheKind::kNone;
 }
 
+void parse_beams(const Json& value, Leg& leg, const std::filesystem::path& file, const std::string& pointer) {
+  const Json& beams = value.at("beams");
+  const bool is_exhaustive = beams.at("width") == "exhaustive";
+  leg.beams = Input::Beams{is_exhaustive ? 0 : beams.at("width").get<int64_t>(), beams.at("steps").get<int64_t>()};
+  for (const char* member : {"calls", "before", "free_running"})
+    if (value.contains(member))
+      throw InputError(where(file, pointer + "/" + member), "does not go with \"beams\"",
+                       "beams start after one call of the whole prompt, and choose every token after it");
+  if (!is_exhaustive) return;
+  if (leg.beams->steps != 2)
+    throw InputError(where(file, pointer + "/beams/steps"), "an exhaustive search takes 2 steps");
+  if (leg.cache == CacheKind::kNone || leg.rows.size() != 1 || leg.rows[0].pad != 0)
+    throw InputError(where(file, pointer), "an exhaustive search needs a cache and one row without padding");
+}
+
 Leg parse_leg(const Json& value, const std::filesystem::path& file, const std::string& pointer) {
   Leg leg;
   leg.name = value.at("name").get<std::string>();
@@ -75,6 +90,7 @@ Leg parse_leg(const Json& value, const std::filesystem::path& file, const std::s
                              before.value("session", "same") == "same"};
   }
   leg.free_running = value.value("free_running", false);
+  if (value.contains("beams")) parse_beams(value, leg, file, pointer);
   return leg;
 }
 
@@ -115,6 +131,10 @@ Case parse_case(const Json& document, const std::filesystem::path& file, const s
       if (!names.count(name))
         throw InputError(where(file, fmt::format("/agree/{}", i)), "no leg is named '" + name + "'",
                          "nearest: " + nearest_list(name, {names.begin(), names.end()}));
+    for (const Leg& leg : result.legs)
+      if (leg.beams && (leg.name == result.agree.back().first || leg.name == result.agree.back().second))
+        throw InputError(where(file, fmt::format("/agree/{}", i)),
+                         "leg '" + leg.name + "' has beams; it is compared with a whole run of what it found");
     if (result.agree.back().first == result.agree.back().second)
       throw InputError(where(file, fmt::format("/agree/{}", i)), "compares a leg with itself");
   }

@@ -52,6 +52,10 @@ struct Leg {
   std::optional<Before> before;
   // generate: the subject chooses every token after the input's prompt itself; judged up to the first near-tie.
   bool free_running = false;
+  // The subject's logits drive a beam search after each row's prompt: width beams for every row, or, exhaustive (width
+  // 0), every token of the vocabulary for two steps.
+  std::optional<Input::Beams> beams;
+  bool is_exhaustive() const { return beams && beams->width == 0; }
 };
 
 inline constexpr const char* kOpModel = "ops";  // the "model" of op cases (cases/spec/op_case.hpp)

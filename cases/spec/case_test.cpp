@@ -14,10 +14,10 @@ Json document() {
     "schema": "assay.case/1", "config": "tiny", "tier": "ci", "dtype": "float32",
     "why": "a sentence that says which fault it exposes",
     "legs": [
-      {"name": "whole", "rows": [{"input": "prompt49"}]},
-      {"name": "split", "rows": [{"input": "prompt49", "length": 9, "pad": 2}], "cache": "dynamic", "calls": [3, "each"],
+      {"name": "whole", "rows": [{"input": "prompt33"}]},
+      {"name": "split", "rows": [{"input": "prompt33", "length": 9, "pad": 2}], "cache": "dynamic", "calls": [3, "each"],
        "forms": {"ssd": "*"}, "pad_token": 3, "before": {"input": "other21", "length": 7, "session": "new"}},
-      {"name": "changed", "rows": [{"input": "prompt49", "change": {"position": 5, "token": 7}}]}
+      {"name": "changed", "rows": [{"input": "prompt33", "change": {"position": 5, "token": 7}}]}
     ],
     "agree": [["whole", "split"]],
     "requires": {"gpu": true, "memory_bytes": 1024},
@@ -81,6 +81,26 @@ TEST(Case, Defaults) {
   EXPECT_EQ(whole.rows[0].length, 0);
   EXPECT_FALSE(whole.before);
   EXPECT_FALSE(whole.free_running);
+}
+
+TEST(Case, BeamsArriveAndStandAlone) {
+  Json plain = changed("/legs/0/beams", {{"width", 3}, {"steps", 6}});
+  plain["agree"] = Json::array();
+  const Case parsed = parse_case(plain, "c.json", "mamba2/beams.three");
+  EXPECT_EQ(parsed.legs[0].beams, (Input::Beams{3, 6}));
+  EXPECT_FALSE(parsed.legs[0].is_exhaustive());
+  expect_parts(refusal(changed("/legs/1/beams", {{"width", 3}, {"steps", 6}})), {"/legs/1/calls", "beams"});
+  const Json all = {{"width", "exhaustive"}, {"steps", 2}};
+  expect_parts(refusal(changed("/legs/0/beams", all)), {"/legs/0", "needs a cache"});
+  expect_parts(refusal(changed("/legs/0/beams", {{"width", "exhaustive"}, {"steps", 3}})), {"/beams/steps", "2 steps"});
+  expect_parts(refusal(changed("/legs/0/beams", {{"width", "wide"}, {"steps", 2}})), {"/legs/0/beams/width"});
+  Json cached = document();
+  cached["agree"] = Json::array();
+  cached["legs"][0]["cache"] = "dynamic";
+  cached["legs"][0]["beams"] = all;
+  EXPECT_TRUE(parse_case(cached, "c.json", "mamba2/beams.all").legs[0].is_exhaustive());
+  cached["agree"] = Json::array({Json::array({"whole", "split"})});
+  expect_parts(refusal(cached), {"/agree/0", "beams"});
 }
 
 TEST(Case, RefusesWhatContradictsItself) {

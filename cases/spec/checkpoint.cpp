@@ -1,4 +1,5 @@
-// Where a config's weights come from, and what is checked of them.
+#include "cases/spec/checkpoint.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/layouts.hpp"
 #include "cases/spec/safetensors.hpp"
 #include "cases/spec/select.hpp"
 #include "cases/spec/weights.hpp"
@@ -28,13 +30,16 @@ class SyntheticSource : public WeightSource {
     return all;
   }
   bool has(const std::string& name) const override { return index_.count(name) > 0; }
-  HostTensor read(const std::string& name) const override {
-    const auto found = index_.find(name);
-    if (found == index_.end()) throw InputError("synthetic weights", "there is no tensor '" + name + "'");
-    return draw(table_[found->second], seed_);
-  }
+  HostTensor read(const std::string& name) const override { return draw(find(name), seed_); }
+  TensorHeader header(const std::string& name) const override { return {name, DType::kF32, find(name).shape}; }
 
  private:
+  const WeightSpec& find(const std::string& name) const {
+    const auto found = index_.find(name);
+    if (found == index_.end()) throw InputError("synthetic weights", "there is no tensor '" + name + "'");
+    return table_[found->second];
+  }
+
   std::vector<WeightSpec> table_;
   std::map<std::string, size_t> index_;
   uint64_t seed_;
@@ -53,6 +58,9 @@ class ShardedSource : public WeightSource {
       const auto file = shard.get<std::string>();
       if (file.find('/') != std::string::npos || file.find("..") != std::string::npos)
         throw InputError(where, "'" + file + "' is not a file of this folder");
+      std::error_code ignored;
+      if (!std::filesystem::exists(index_file.parent_path() / file, ignored))
+        throw InputError(where, "its shard '" + file + "' is not there");
       if (!shards_.count(file)) shards_[file] = open_safetensors(index_file.parent_path() / file);
       if (!shards_[file]->has(name)) throw InputError(where, "'" + file + "' does not hold this tensor");
       place_[name] = shards_[file];
@@ -70,17 +78,28 @@ class ShardedSource : public WeightSource {
     return all;
   }
   bool has(const std::string& name) const override { return place_.count(name) > 0; }
-  HostTensor read(const std::string& name) const override {
-    const auto found = place_.find(name);
-    if (found == place_.end()) throw InputError("checkpoint", "the index names no tensor '" + name + "'");
-    return found->second->read(name);
+  HostTensor read(const std::string& name) const override { return shard_of(name).read(name); }
+  TensorHeader header(const std::string& name) const override { return shard_of(name).header(name); }
+  HostTensor read_elements(const std::string& name, int64_t begin, int64_t count) const override {
+    return shard_of(name).read_elements(name, begin, count);
+  }
+  std::string where(const std::string& name) const override {
+    return has(name) ? shard_of(name).where(name) : WeightSource::where(name);
   }
 
  private:
+  const WeightSource& shard_of(const std::string& name) const {
+    const auto found = place_.find(name);
+    if (found == place_.end()) throw InputError("checkpoint", "the index names no tensor '" + name + "'");
+    return *found->second;
+  }
+
   std::map<std::string, std::shared_ptr<const WeightSource>> shards_, place_;
 };
 
-std::shared_ptr<const WeightSource> open_directory(const fs::path& directory) {
+}  // namespace
+
+std::shared_ptr<const WeightSource> open_checkpoint(const fs::path& directory) {
   std::error_code ignored;
   if (!fs::is_directory(directory, ignored)) throw InputError(directory.string(), "is not a folder");
   if (fs::exists(directory / "model.safetensors", ignored)) return open_safetensors(directory / "model.safetensors");
@@ -94,11 +113,12 @@ std::shared_ptr<const WeightSource> open_directory(const fs::path& directory) {
                    "a checkpoint is a folder in Hugging Face layout");
 }
 
-}  // namespace
-
 std::shared_ptr<const WeightSource> open_weights(const ModelConfig& config) {
-  if (config.weights.kind == WeightsRecipe::Kind::kCheckpoint) return open_directory(config.weights.directory);
-  return std::make_shared<SyntheticSource>(model_spec(config.model).weights(config), config.weights.seed);
+  if (config.weights.kind == WeightsRecipe::Kind::kSynthetic)
+    return std::make_shared<SyntheticSource>(model_spec(config.model).weights(config), config.weights.seed);
+  const std::shared_ptr<const WeightSource> files = open_checkpoint(config.weights.directory);
+  check_fields(config, config.weights.directory);
+  return canonical_source(config, files);
 }
 
 void check_names(const std::vector<WeightSpec>& table, const WeightSource& source) {
@@ -118,8 +138,8 @@ void check_names(const std::vector<WeightSpec>& table, const WeightSource& sourc
 }
 
 HostTensor read_weight(const WeightSpec& spec, const WeightSource& source) {
-  const std::string where = "weight '" + spec.name + "'";
   const HostTensor stored = source.read(spec.name);
+  const std::string where = source.where(spec.name);
   if (stored.shape() != spec.shape)
     throw InputError(where, fmt::format("expected shape {}, got {}", to_string(spec.shape), to_string(stored.shape())));
   const bool is_float = stored.dtype() == DType::kF32 || stored.dtype() == DType::kF16 ||

@@ -1,12 +1,16 @@
+#include "cases/spec/checkpoint.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "cases/spec/digest.hpp"
 #include "cases/spec/error.hpp"
+#include "cases/spec/export.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/safetensors.hpp"
 #include "cases/spec/weights.hpp"
@@ -39,7 +43,7 @@ class Checkpoint : public testing::Test {
   }
   std::string refusal() const {
     try {
-      open_weights(config_);
+      open_checkpoint(folder_);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -56,7 +60,7 @@ class Checkpoint : public testing::Test {
 
 TEST_F(Checkpoint, ShardsAreOneSource) {
   write_shards(R"({"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"})");
-  const auto source = open_weights(config_);
+  const auto source = open_checkpoint(folder_);
   EXPECT_EQ(source->names(), (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(source->read("b").at(0), 2);
   EXPECT_EQ(source->read("c").at(0), 3);
@@ -67,14 +71,14 @@ TEST_F(Checkpoint, ShardsAreOneSource) {
 TEST_F(Checkpoint, SingleFileComesBeforeAnIndex) {
   write_shards(R"({"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"})");
   write_safetensors(folder_ / "model.safetensors", {tensor("a", 9)}, {});
-  EXPECT_EQ(open_weights(config_)->read("a").at(0), 9);
+  EXPECT_EQ(open_checkpoint(folder_)->read("a").at(0), 9);
 }
 
 TEST_F(Checkpoint, AnIndexMustTellTheTruth) {
   expect_refused(R"({"a": "one.safetensors", "b": "two.safetensors", "c": "two.safetensors"})", "/weight_map/b");
   expect_refused(R"({"a": "one.safetensors", "c": "two.safetensors"})", "tensor 'b' in 'one.safetensors'");
   expect_refused(R"({"a": "../one.safetensors"})", "not a file of this folder");
-  expect_refused(R"({"a": "three.safetensors"})", "three.safetensors");
+  expect_refused(R"({"a": "three.safetensors"})", "/weight_map/a: its shard 'three.safetensors' is not there");
   expect_refused(R"({"a": 1})", "/weight_map/a");
   expect_refused(R"({"a": "one.safetensors", "a": "one.safetensors"})", "twice");
   expect_refused(R"([])", "weight_map");
@@ -82,12 +86,32 @@ TEST_F(Checkpoint, AnIndexMustTellTheTruth) {
   EXPECT_NE(refusal().find("weight_map"), std::string::npos);
 }
 
+TEST_F(Checkpoint, ATensorInTwoShardsIsAnError) {
+  write_safetensors(folder_ / "one.safetensors", {tensor("a", 1), tensor("b", 2)}, {});
+  write_safetensors(folder_ / "two.safetensors", {tensor("c", 3), tensor("a", 1)}, {});
+  for (const char* first : {"one", "two"}) {
+    write_file(folder_ / "model.safetensors.index.json", std::string(R"({"weight_map": {"a": ")") + first +
+                                                             R"(.safetensors", "b": "one.safetensors",
+        "c": "two.safetensors"}})");
+    const std::string other = std::string(first) == "one" ? "two" : "one";
+    EXPECT_NE(refusal().find("tensor 'a' in '" + other + ".safetensors', which holds it"), std::string::npos)
+        << refusal();
+  }
+}
+
+TEST_F(Checkpoint, ShardsThatAreNoSafetensorsFilesAreNamed) {
+  write_shards(R"({"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"})");
+  write_file(folder_ / "two.safetensors", "");
+  EXPECT_NE(refusal().find("two.safetensors: is too short"), std::string::npos) << refusal();
+  write_file(folder_ / "model.safetensors.index.json", "");
+  EXPECT_NE(refusal().find("model.safetensors.index.json"), std::string::npos) << refusal();
+}
+
 TEST_F(Checkpoint, FoldersWithoutACheckpoint) {
   EXPECT_NE(refusal().find("has no model.safetensors"), std::string::npos);
   write_file(folder_ / "pytorch_model.bin", "PK");
-  EXPECT_THROW(open_weights(config_), UnsupportedError);
-  config_.weights.directory = folder_ / "missing";
-  EXPECT_NE(refusal().find("is not a folder"), std::string::npos);
+  EXPECT_THROW(open_checkpoint(folder_), UnsupportedError);
+  EXPECT_THROW(open_checkpoint(folder_ / "missing"), InputError);
 }
 
 TEST_F(Checkpoint, NamesAreCheckedBothWays) {
@@ -95,7 +119,7 @@ TEST_F(Checkpoint, NamesAreCheckedBothWays) {
   const auto refusal_of = [&](const std::vector<NamedTensor>& tensors) -> std::string {
     write_safetensors(folder_ / "model.safetensors", tensors, {});
     try {
-      check_names(table, *open_weights(config_));
+      check_names(table, *open_checkpoint(folder_));
     } catch (const InputError& error) {
       return error.what();
     }
@@ -117,7 +141,7 @@ TEST_F(Checkpoint, SixteenBitWeightsAreWidened) {
   half.values<uint16_t>()[1] = 0x0001;   // 2^-24
   brain.values<uint16_t>()[0] = 0xbfc0;  // -1.5
   write_safetensors(folder_ / "model.safetensors", {{"h", half}, {"b", brain}}, {});
-  const auto source = open_weights(config_);
+  const auto source = open_checkpoint(folder_);
   EXPECT_EQ(source->read("h").dtype(), DType::kF16);
   const HostTensor h = read_weight({"h", {2}, Role::kNorm, 1, {}}, *source);
   EXPECT_EQ(h.dtype(), DType::kF32);
@@ -135,7 +159,7 @@ TEST_F(Checkpoint, WeightsThatCannotBeUsedAreNamed) {
                      {"wide", wide},
                      {"whole", HostTensor({1}, std::vector<int64_t>{1})}},
                     {});
-  const auto source = open_weights(config_);
+  const auto source = open_checkpoint(folder_);
   const auto refusal_of = [&](const std::string& name, const Shape& shape) -> std::string {
     try {
       read_weight({name, shape, Role::kNorm, 1, {}}, *source);
@@ -170,8 +194,13 @@ TEST_F(Checkpoint, AnExportHoldsTheWeightsAndTheirDigests) {
     EXPECT_EQ(manifest.at("config"), "tiny");
     EXPECT_EQ(manifest.at("config_digest"), config.digest);
     EXPECT_EQ(manifest.at("inputs").at("greedy5").at("greedy"), 24);
-    EXPECT_EQ(manifest.at("inputs").at("prompt49").at("tokens").size(), 49u);
-    EXPECT_EQ(manifest.at("state_cuts"), config.state_cuts);
+    EXPECT_EQ(manifest.at("inputs").at("prompt33").at("tokens").size(), 33u);
+    EXPECT_EQ(manifest.at("inputs").at("prompt33").at("cuts"), config.state_cuts);
+    EXPECT_EQ(manifest.at("inputs").at("greedy5").at("record"), "logits");
+    EXPECT_EQ(manifest.at("inputs").at("greedy5").at("cuts"), std::vector<int64_t>{29});
+    EXPECT_FALSE(manifest.at("inputs").at("greedy5").contains("beams"));
+    EXPECT_EQ(manifest.at("inputs").at("beams5").at("beams").at("width"), 3);
+    EXPECT_EQ(manifest.at("probes").at(0).at("follows"), "");
     EXPECT_EQ(manifest.at("probes").at(0).at("name"), "embed");
     EXPECT_EQ(manifest.at("probes").back().at("is_state"), true);
 

@@ -36,8 +36,6 @@ struct Spot {
   }
 };
 
-int64_t whole_length(const Input& input) { return static_cast<int64_t>(input.tokens.size()) + input.greedy; }
-
 const Input& input_named(const ModelConfig& config, const std::string& name, const Spot& spot,
                          const std::string& member) {
   try {
@@ -48,14 +46,25 @@ const Input& input_named(const ModelConfig& config, const std::string& name, con
 }
 
 void require_length(int64_t length, const Input& input, const Spot& spot, const std::string& member) {
-  if (length > whole_length(input))
+  if (length > input.length())
     spot.refuse(member, fmt::format("{} tokens of input '{}', which has {} ({} and {} greedy)", length, input.name,
-                                    whole_length(input), input.tokens.size(), input.greedy));
+                                    input.length(), input.tokens.size(), input.greedy));
 }
 
 void require_token(int64_t token, int64_t vocabulary, const Spot& spot, const std::string& member) {
   if (token < 0 || token >= vocabulary)
     spot.refuse(member, fmt::format("token {} is outside the vocabulary [0, {})", token, vocabulary));
+}
+
+void check_beams(const Row& row, const Input::Beams& beams, const Input& input, const Spot& spot) {
+  if (!input.beams)
+    spot.refuse("/input", fmt::format("input '{}' has no \"beams\" for the leg's", input.name),
+                "give the input \"beams\" in the config, or take another input");
+  const bool is_exhaustive = beams.width == 0;
+  if (is_exhaustive ? input.beams->steps < beams.steps : beams != *input.beams)
+    spot.refuse("/input", fmt::format("input '{}' has {} beams for {} steps; the leg wants others", input.name,
+                                      input.beams->width, input.beams->steps));
+  if (row.length != 0) spot.refuse("/length", "beams start after the whole prompt", "leave its length out");
 }
 
 // Columns of the row: padding and tokens.
@@ -68,7 +77,8 @@ int64_t check_row(const Row& row, const Leg& leg, const ModelConfig& config, int
                 "give the input \"greedy\" in the config, or take another input");
   if (leg.free_running && row.length != 0 && row.length != prompt)
     spot.refuse("/length", "a free-running row starts after the whole prompt", "leave its length out");
-  const int64_t length = row.length ? row.length : (leg.free_running ? prompt : whole_length(input));
+  if (leg.beams) check_beams(row, *leg.beams, input, spot);
+  const int64_t length = row.length ? row.length : (leg.free_running ? prompt : input.length());
   if (row.change) {
     if (spot.test_case.aspect != "causal") spot.refuse("/change", "only a case of the aspect causal changes a token");
     if (row.change->position >= length)
@@ -149,6 +159,14 @@ void check_case(const Case& test_case, const Corpus& corpus) {
   }
 }
 
+// Ids are compared letter by letter, typed by hand, and stand in file systems that do not tell upper from lower case.
+void require_variant(const Case& test_case) {
+  for (const char c : test_case.variant)
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
+      throw InputError(test_case.file.string(),
+                       fmt::format("a variant is lower case letters, digits and '_', not '{}'", c), "rename the file");
+}
+
 void read_model_folder(const fs::path& folder, Corpus& corpus) {
   const std::string model = folder.filename().string();
   try {
@@ -168,6 +186,7 @@ void read_model_folder(const fs::path& folder, Corpus& corpus) {
       corpus.configs.emplace(id, std::move(config));
     } else if (name[0] != '.') {  // a leading dot is an unfinished write of ours
       corpus.cases.push_back(read_case(file));
+      require_variant(corpus.cases.back());
     }
   }
 }

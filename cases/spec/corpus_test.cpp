@@ -151,8 +151,8 @@ TEST(Corpus, SizesThatHideFaultsAreNotChosen) {
 }
 
 TEST(Corpus, LengthsBeyondTheInputAreRefused) {
-  expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "prompt49", "length": 50}]}])"),
-               {"cache.one.json /legs/0/rows/0/length", "50", "49"});
+  expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "prompt33", "length": 34}]}])"),
+               {"cache.one.json /legs/0/rows/0/length", "34", "33"});
   // The greedy continuation belongs to the input's whole sequence: 5 + 24.
   EXPECT_EQ(refusal(R"([{"name": "a", "rows": [{"input": "greedy5", "length": 29}]}])"), "");
   expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "greedy5", "length": 30}]}])"), {"/legs/0/rows/0/length"});
@@ -161,7 +161,7 @@ TEST(Corpus, LengthsBeyondTheInputAreRefused) {
 }
 
 TEST(Corpus, UnknownNamesListTheNearest) {
-  expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "prompt48"}]}])"), {"/legs/0/rows/0/input", "prompt49"});
+  expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "prompt48"}]}])"), {"/legs/0/rows/0/input", "prompt33"});
   expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "one"}], "forms": {"ssx": "*"}}])"),
                {"/legs/0/forms", "ssd"});
   SmallCorpus corpus;
@@ -175,25 +175,25 @@ TEST(Corpus, CallsMustFitTheColumns) {
   const char* short_calls = R"([{"name": "a", "rows": [{"input": "one"}], "cache": "dynamic", "calls": [2]}])";
   expect_parts(refusal(short_calls), {"/legs/0/calls", "2 columns"});
   const char* missing =
-      R"([{"name": "a", "rows": [{"input": "prompt49", "length": 9}], "cache": "dynamic", "calls": [3, 3]}])";
+      R"([{"name": "a", "rows": [{"input": "prompt33", "length": 9}], "cache": "dynamic", "calls": [3, 3]}])";
   expect_parts(refusal(missing), {"/legs/0/calls", "6 of 9"});
   const char* none_left =
-      R"([{"name": "a", "rows": [{"input": "prompt49", "length": 9}], "cache": "dynamic", "calls": [9, "rest"]}])";
+      R"([{"name": "a", "rows": [{"input": "prompt33", "length": 9}], "cache": "dynamic", "calls": [9, "rest"]}])";
   expect_parts(refusal(none_left), {"/legs/0/calls", "none for the last"});
   const char* padded =
-      R"([{"name": "a", "rows": [{"input": "prompt49", "length": 9, "pad": 2}], "cache": "dynamic", "calls": [6, 5]}])";
+      R"([{"name": "a", "rows": [{"input": "prompt33", "length": 9, "pad": 2}], "cache": "dynamic", "calls": [6, 5]}])";
   EXPECT_EQ(refusal(padded), "");
 }
 
 TEST(Corpus, RowsOfALegHaveOneWidth) {
   expect_parts(
-      refusal(R"([{"name": "a", "rows": [{"input": "prompt49", "length": 9}, {"input": "other21", "length": 8}]}])"),
+      refusal(R"([{"name": "a", "rows": [{"input": "prompt33", "length": 9}, {"input": "other21", "length": 8}]}])"),
       {"/legs/0/rows/1", "8 columns", "9"});
 }
 
 TEST(Corpus, ChangesAreChecked) {
   const char* far =
-      R"([{"name": "a", "rows": [{"input": "prompt49", "length": 9, "change": {"position": 9, "token": 6}}]}])";
+      R"([{"name": "a", "rows": [{"input": "prompt33", "length": 9, "change": {"position": 9, "token": 6}}]}])";
   expect_parts(refusal(far, "causal.one.json"), {"/legs/0/rows/0/change/position", "9 of 9"});
   const char* same = R"([{"name": "a", "rows": [{"input": "one", "change": {"position": 0, "token": 17}}]}])";
   expect_parts(refusal(same, "causal.one.json"), {"/change/token", "already"});
@@ -208,6 +208,17 @@ TEST(Corpus, FreeRunningNeedsGreedyTokens) {
   expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "greedy5", "length": 4}], "free_running": true}])"),
                {"/length", "whole prompt"});
   EXPECT_EQ(refusal(R"([{"name": "a", "rows": [{"input": "greedy5"}], "free_running": true}])"), "");
+}
+
+TEST(Corpus, BeamsAreThoseOfTheInput) {
+  EXPECT_EQ(refusal(R"([{"name": "a", "rows": [{"input": "beams5"}], "beams": {"width": 3, "steps": 6}}])"), "");
+  expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "one"}], "beams": {"width": 3, "steps": 6}}])"),
+               {"/legs/0/rows/0/input", "no \"beams\""});
+  expect_parts(refusal(R"([{"name": "a", "rows": [{"input": "beams5"}], "beams": {"width": 4, "steps": 6}}])"),
+               {"3 beams for 6 steps"});
+  expect_parts(
+      refusal(R"([{"name": "a", "rows": [{"input": "beams5", "length": 4}], "beams": {"width": 3, "steps": 6}}])"),
+      {"/legs/0/rows/0/length", "whole prompt"});
 }
 
 TEST(Corpus, PadTokensLieInTheVocabulary) {

@@ -161,14 +161,6 @@ std::string print_shortest(T value) {
   return {text, end.ptr};
 }
 
-// Closes and removes the unfinished file, then reports: nothing half written is left behind.
-[[noreturn]] void fail_write(int descriptor, const std::filesystem::path& temporary, const std::filesystem::path& file,
-                             const char* action, int code) {
-  if (descriptor >= 0) ::close(descriptor);
-  ::unlink(temporary.c_str());
-  throw HarnessError(file.string(), fmt::format("cannot {}: {}", action, errno_text(code)));
-}
-
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& file) {
@@ -190,33 +182,6 @@ std::string canonical(const nlohmann::json& document) {
   std::string text;
   print_canonical(document, text);
   return text;
-}
-
-void write_file(const std::filesystem::path& file, std::string_view text) {
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  const std::filesystem::path temporary = folder / fmt::format(".{}.{}.part", file.filename().string(), ::getpid());
-  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) {
-    const int code = errno;
-    throw HarnessError(folder.string(),
-                       fmt::format("cannot write {} there: {}", file.filename().string(), errno_text(code)),
-                       code == ENOENT ? "create the folder first" : "choose a folder that can be written");
-  }
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t count = ::write(descriptor, text.data() + written, text.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_write(descriptor, temporary, file, "write", errno);
-    written += static_cast<size_t>(count);
-  }
-  if (::fsync(descriptor) != 0) fail_write(descriptor, temporary, file, "flush to disk", errno);
-  if (::close(descriptor) != 0) fail_write(-1, temporary, file, "close", errno);
-  if (::rename(temporary.c_str(), file.c_str()) != 0) fail_write(-1, temporary, file, "put into place", errno);
-  // The rename itself must outlive a power cut; a file system that cannot sync a folder is no reason to fail.
-  if (const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      folder_descriptor >= 0) {
-    ::fsync(folder_descriptor);
-    ::close(folder_descriptor);
-  }
 }
 
 std::string read_file(const std::filesystem::path& file) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ std::string canonical(const nlohmann::json& document);
 // Writes to a temporary file beside it, syncs and renames, so a reader sees the old file or the new one. HarnessError
 // naming the folder when it is missing, read-only or full.
 void write_file(const std::filesystem::path& file, std::string_view text);
+// The same in parts: `fill` hands them over in order. An error of fill leaves no file behind.
+using WritePart = std::function<void(std::string_view)>;
+void write_file(const std::filesystem::path& file, const std::function<void(const WritePart&)>& fill);
 std::string read_file(const std::filesystem::path& file);
 
 }  // namespace assay

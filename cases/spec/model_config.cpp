@@ -69,6 +69,17 @@ Input parse_input(const std::string& name, const Json& value, int64_t vocabulary
   Input input;
   input.name = name;
   input.greedy = value.value("greedy", int64_t{0});
+  input.is_logits_only = value.value("record", "all") == "logits";
+  if (value.contains("beams")) {
+    const Json& beams = value.at("beams");
+    input.beams = Input::Beams{beams.at("width").get<int64_t>(), beams.at("steps").get<int64_t>()};
+    if (input.beams->width >= vocabulary)
+      throw InputError(where(file, pointer + "/beams/width"),
+                       fmt::format("{} beams of a vocabulary of {}: the first step must drop a candidate",
+                                   input.beams->width, vocabulary));
+    if (input.greedy > 0)
+      throw InputError(where(file, pointer + "/beams"), "beams start after the prompt, so the input has no \"greedy\"");
+  }
   const bool is_listed = value.contains("tokens");
   if (is_listed == (value.contains("seed") || value.contains("length")))
     throw InputError(where(file, pointer), "needs either \"tokens\", or \"seed\" and \"length\"");
@@ -102,6 +113,14 @@ const Input& ModelConfig::input(const std::string& input_name) const {
   for (const auto& entry : inputs) known.push_back(entry.first);
   throw InputError("config " + id(), "has no input '" + input_name + "'",
                    "nearest: " + nearest_list(input_name, known));
+}
+
+std::vector<int64_t> ModelConfig::cuts_of(const Input& input) const {
+  if (input.is_logits_only) return {input.length()};
+  std::vector<int64_t> reached;
+  for (const int64_t cut : state_cuts)
+    if (cut <= input.length()) reached.push_back(cut);
+  return reached;
 }
 
 ModelConfig parse_config(const Json& document, const std::filesystem::path& file) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,16 @@ struct Input {
   std::string name;
   std::vector<int64_t> tokens;
   int64_t greedy = 0;
+  // The golden holds the logits and the states at the end, and no other probe: what long and generated runs need.
+  bool is_logits_only = false;
+  // The original searches with `width` beams for `steps` tokens after the prompt.
+  struct Beams {
+    int64_t width = 0, steps = 0;
+    bool operator==(const Beams&) const = default;
+  };
+  std::optional<Beams> beams;
+
+  int64_t length() const { return static_cast<int64_t>(tokens.size()) + greedy; }  // of the golden's sequence
 };
 
 struct WeightsRecipe {
@@ -41,6 +52,8 @@ struct ModelConfig {
 
   std::string id() const { return model + "/" + name; }
   const Input& input(const std::string& input_name) const;  // InputError with the nearest names
+  // Prefix lengths at which the input's golden holds states: the cuts that it reaches, or its end (is_logits_only).
+  std::vector<int64_t> cuts_of(const Input& input) const;
 };
 
 // Reads, checks against the schema and against the model's own rules (cases/spec/models). Throws InputError naming

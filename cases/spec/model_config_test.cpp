@@ -49,11 +49,27 @@ TEST(ModelConfig, ReadsTheRepositorysTinyConfig) {
 // Computed by an independent Philox whose own known answers (Random123) hold.
 TEST(ModelConfig, DrawnTokensAreKnown) {
   const ModelConfig config = parse_config(tiny(), "folder/tiny.config.json");
-  const std::vector<int64_t>& tokens = config.input("prompt49").tokens;
-  ASSERT_EQ(tokens.size(), 49u);
+  const std::vector<int64_t>& tokens = config.input("prompt33").tokens;
+  ASSERT_EQ(tokens.size(), 33u);
   EXPECT_EQ(std::vector<int64_t>(tokens.begin(), tokens.begin() + 10),
-            (std::vector<int64_t>{10, 35, 42, 45, 30, 17, 12, 37, 20, 51}));
+            (std::vector<int64_t>{2, 30, 12, 21, 45, 3, 0, 26, 31, 13}));
   EXPECT_EQ(config.input("greedy5").tokens, (std::vector<int64_t>{54, 51, 47, 47, 14}));
+}
+
+TEST(ModelConfig, AnInputSaysWhatItsGoldenHolds) {
+  const ModelConfig config = parse_config(tiny(), "folder/tiny.config.json");
+  EXPECT_TRUE(config.input("long8").is_logits_only);
+  EXPECT_EQ(config.input("long8").length(), 200);
+  EXPECT_EQ(config.cuts_of(config.input("long8")), std::vector<int64_t>{200});
+  EXPECT_FALSE(config.input("other21").is_logits_only);
+  EXPECT_EQ(config.cuts_of(config.input("other21")), (std::vector<int64_t>{1, 3, 4, 7, 8, 9, 21}));
+  EXPECT_EQ(config.input("beams5").beams, (Input::Beams{3, 6}));
+  EXPECT_FALSE(config.input("other21").beams);
+
+  expect_parts(refusal(changed("/inputs/beams5/beams/width", 1)), {"/inputs/beams5/beams/width"});
+  expect_parts(refusal(changed("/inputs/beams5/beams/width", 56)), {"/inputs/beams5/beams/width", "vocabulary"});
+  expect_parts(refusal(changed("/inputs/beams5/greedy", 4)), {"/inputs/beams5/beams", "greedy"});
+  expect_parts(refusal(changed("/inputs/beams5/record", "some")), {"/inputs/beams5/record"});
 }
 
 TEST(ModelConfig, DigestFollowsWhatTheWeightsDependOn) {
@@ -76,8 +92,8 @@ TEST(ModelConfig, InputsNeedTokensOrSeedAndLength) {
   expect_parts(refusal(changed("/inputs/one", Json::object())), {"/inputs/one", "tokens"});
   expect_parts(refusal(changed("/inputs/one", {{"seed", 1}})), {"/inputs/one", "length"});
   expect_parts(refusal(changed("/inputs/one/seed", 1)), {"/inputs/one", "either"});
-  expect_parts(refusal(changed("/inputs/prompt49/length", -49)), {"/inputs/prompt49/length", "at least 1", "-49"});
-  expect_parts(refusal(changed("/inputs/prompt49/length", 0)), {"/inputs/prompt49/length"});
+  expect_parts(refusal(changed("/inputs/prompt33/length", -49)), {"/inputs/prompt33/length", "at least 1", "-49"});
+  expect_parts(refusal(changed("/inputs/prompt33/length", 0)), {"/inputs/prompt33/length"});
 }
 
 TEST(ModelConfig, WeightsBelongToTheirKind) {
@@ -115,10 +131,10 @@ TEST(ModelConfig, StateCutsAscend) {
 TEST(ModelConfig, UnknownInputListsTheNearest) {
   const ModelConfig config = parse_config(tiny(), "folder/tiny.config.json");
   try {
-    config.input("prompt94");
+    config.input("prompt34");
     FAIL();
   } catch (const InputError& error) {
-    expect_parts(error.what(), {"mamba2/tiny", "prompt94", "prompt49"});
+    expect_parts(error.what(), {"mamba2/tiny", "prompt34", "prompt33"});
   }
 }
 

@@ -17,6 +17,7 @@ namespace assay {
 enum class Role {
   kEmbedding,
   kNorm,       // near 1
+  kZeroNorm,   // near 0: the norm multiplies by 1 + weight
   kGatedNorm,  // near 1
   kInProj,
   kOutProj,
@@ -28,6 +29,10 @@ enum class Role {
   kConv,
   kConvBias,
   kLinearBias,
+  kQueryKey,       // q_proj and k_proj: scores peaked enough for a wrong key to show
+  kRouter,         // [E, H]
+  kSelectionBias,  // [E], added to router scores for the choice only
+  kAdapter,        // two in a row multiply each other
   kHead,
 };
 
@@ -52,6 +57,12 @@ struct ProbeSpec {
   int64_t layer = -1;  // -1 outside the layers
   // A state's floor is kept for each of its leading heads; 1 where the state has none.
   int64_t state_heads = 1;
+  // A state that grows by a column a token (keys and values): the sequence probe that its columns repeat. Its shape is
+  // that of one column [heads, width]; a subject returns [B, heads, T, width] with T columns, padding included. No
+  // golden records it: column t of a row is judged by the golden's probe at position t.
+  std::string follows = {};
+  // Most elements may rightly be zero (router weights, a squared ReLU): not a sign of an empty answer.
+  bool is_sparse = false;
 };
 
 struct ModelSpec {

@@ -154,18 +154,40 @@ class SafetensorsSource : public WeightSource {
   }
   bool has(const std::string& name) const override { return entries_.count(name) > 0; }
 
+  TensorHeader header(const std::string& name) const override {
+    const Entry& entry = find(name);
+    return {name, entry.dtype, entry.shape};
+  }
+
   HostTensor read(const std::string& name) const override {
-    const auto found = entries_.find(name);
-    if (found == entries_.end()) {
-      throw InputError(file_.path(), "has no tensor '" + name + "'", "nearest: " + nearest_list(name, names()));
-    }
-    const Entry& entry = found->second;
+    const Entry& entry = find(name);
     HostTensor tensor(entry.dtype, entry.shape);
     file_.read(data_ + entry.begin, tensor.bytes().data(), entry.end - entry.begin, "tensor '" + name + "'");
     return tensor;
   }
 
+  HostTensor read_elements(const std::string& name, int64_t begin, int64_t count) const override {
+    const Entry& entry = find(name);
+    const auto width = static_cast<int64_t>(size_of(entry.dtype));
+    const int64_t there = static_cast<int64_t>(entry.end - entry.begin) / width;
+    if (begin < 0 || count < 0 || begin > there || count > there - begin)
+      throw InputError(where(name), fmt::format("has {} elements, not {} from {} on", there, count, begin));
+    HostTensor part(entry.dtype, {count});
+    file_.read(data_ + entry.begin + static_cast<uint64_t>(begin * width), part.bytes().data(), part.bytes().size(),
+               "tensor '" + name + "'");
+    return part;
+  }
+
+  std::string where(const std::string& name) const override { return file_.path() + " tensor '" + name + "'"; }
+
  private:
+  const Entry& find(const std::string& name) const {
+    const auto found = entries_.find(name);
+    if (found == entries_.end())
+      throw InputError(file_.path(), "has no tensor '" + name + "'", "nearest: " + nearest_list(name, names()));
+    return found->second;
+  }
+
   void check_metadata(const Json& value) const {
     const std::string where = file_.path() + " __metadata__";
     if (!value.is_object()) throw InputError(where, "must be an object of strings");
@@ -202,39 +224,6 @@ class SafetensorsSource : public WeightSource {
 
 std::shared_ptr<const WeightSource> open_safetensors(const std::filesystem::path& file) {
   return std::make_shared<SafetensorsSource>(file);
-}
-
-void write_safetensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
-  uint64_t at = 0;
-  for (const NamedTensor& tensor : tensors) {
-    if (tensor.name == "__metadata__") throw InputError(file.string(), "__metadata__ cannot name a tensor");
-    if (header.contains(tensor.name)) throw InputError(file.string(), "tensor '" + tensor.name + "' is given twice");
-    const uint64_t end = at + tensor.value.bytes().size();
-    header[tensor.name] = {{"dtype", safetensors_name(tensor.value.dtype())},
-                           {"shape", tensor.value.shape()},
-                           {"data_offsets", {at, end}}};
-    at = end;
-  }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const Json::exception&) {
-    throw InputError(file.string(), "a tensor's name or a metadata string is not UTF-8");
-  }
-  text.append((8 - text.size() % 8) % 8, ' ');
-  std::string document;
-  document.reserve(8 + text.size() + at);
-  document.assign(8, '\0');
-  for (int i = 0; i < 8; ++i) document[static_cast<size_t>(i)] = static_cast<char>(text.size() >> (8 * i));
-  document += text;
-  for (const NamedTensor& tensor : tensors) {
-    const auto bytes = tensor.value.bytes();
-    document.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  write_file(file, document);
 }
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,5 +18,11 @@ std::shared_ptr<const WeightSource> open_safetensors(const std::filesystem::path
 
 void write_safetensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata);
+
+// The same with one tensor in memory at a time: the file starts with what `headers` promise, then `read` is asked for
+// each of them in order. HarnessError where it answers another dtype or shape.
+using ReadTensor = std::function<HostTensor(const TensorHeader&)>;
+void write_safetensors(const std::filesystem::path& file, const std::vector<TensorHeader>& headers,
+                       const ReadTensor& read, const std::map<std::string, std::string>& metadata);
 
 }  // namespace assay

@@ -112,6 +112,27 @@ TEST_F(Safetensors, WriterRefusesNamesThatCannotBeRead) {
   EXPECT_THROW(write_safetensors(folder_ / "missing" / "x.safetensors", {{"a", one}}, {}), HarnessError);
 }
 
+TEST_F(Safetensors, HeadersAndElementsWithoutTheWholeTensor) {
+  const fs::path file = folder_ / "x.safetensors";
+  write_safetensors(file,
+                    {{"z", HostTensor({1}, std::vector<float>{9})},
+                     {"a", HostTensor({2, 3}, std::vector<int64_t>{0, 1, 2, 3, 4, 5})}},
+                    {});
+  const auto source = open_safetensors(file);
+  EXPECT_EQ(source->header("a").shape, (Shape{2, 3}));
+  EXPECT_EQ(source->header("a").dtype, DType::kI64);
+  const HostTensor part = source->read_elements("a", 2, 3);
+  EXPECT_EQ(part.shape(), Shape{3});
+  EXPECT_EQ(part.at(0), 2);
+  EXPECT_EQ(part.at(2), 4);
+  EXPECT_EQ(source->read_elements("a", 6, 0).count(), 0);
+  EXPECT_THROW(source->read_elements("a", 5, 2), InputError);
+  EXPECT_THROW(source->read_elements("a", -1, 2), InputError);
+  EXPECT_THROW(source->read_elements("a", 1, INT64_MAX), InputError);
+  EXPECT_THROW(source->header("b"), InputError);
+  EXPECT_NE(source->where("a").find("x.safetensors tensor 'a'"), std::string::npos);
+}
+
 TEST_F(Safetensors, MissingTensorNamesTheNearest) {
   const auto source =
       open_safetensors(write(document(R"({"alpha":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4)));
@@ -134,6 +155,8 @@ TEST_F(Safetensors, HeadersThatLieAboutTheirLength) {
   EXPECT_NE(refusal(length_bytes(3) + " {}").find("does not start with '{'"), std::string::npos);
   EXPECT_NE(refusal(length_bytes(2) + "{ "), "");
   EXPECT_NE(refusal(length_bytes(5) + "{}abc"), "");
+  EXPECT_NE(refusal(length_bytes(3) + "{a}"), "");
+  EXPECT_NE(refusal(length_bytes(2) + "{\""), "");
 }
 
 // A sparse file: 100 MB and a little of header, of which nothing may be read.
@@ -164,6 +187,8 @@ TEST_F(Safetensors, HostileEntries) {
   expect_refused(entry(R"("F32")", "[18446744073709551615]", "[0,8]"), 8, "too large");
   // 2^62 float32 are 2^64 bytes, which wraps to 0.
   expect_refused(entry(R"("F32")", "[4611686018427387904]", "[0,0]"), 0, "does not fill");
+  expect_refused(entry(R"("F32")", "[2]", "[0,18446744073709551616]"), 8, "data_offsets");
+  expect_refused(entry(R"("F32")", "[2]", "[18446744073709551615,18446744073709551615]"), 8, "ends at byte");
   expect_refused(entry(R"("F32")", "[3]", "[0,8]"), 8, "does not fill its 8 bytes");
   expect_refused(entry(R"("F32")", "[2]", "[8,0]"), 8, "reversed");
   expect_refused(entry(R"("F32")", "[2]", "[0,9]"), 8, "ends at byte 9 of 8");

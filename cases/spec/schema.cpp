@@ -144,11 +144,7 @@ std::string limits(const Json& schema) {
   const Json& schema = place.schema && place.schema->is_object() ? *place.schema : empty;
   const Json& value = *place.value;
 
-  if (value.is_object() && schema.contains("required"))
-    for (const Json& name : schema.at("required"))
-      if (!value.contains(name.get<std::string>()))
-        throw InputError(where(place.pointer), name.dump() + " is missing",
-                         "required: " + quoted_list(schema.at("required")));
+  // A misspelt member is both unknown and missing; its own name says more.
   if (value.is_object() && schema.value("additionalProperties", Json(true)) == Json(false)) {
     std::vector<std::string> known;
     const Json properties = schema.value("properties", Json::object());
@@ -161,6 +157,11 @@ std::string limits(const Json& schema) {
       throw InputError(where(place.pointer / name), "there is no such property", advice);
     }
   }
+  if (value.is_object() && schema.contains("required"))
+    for (const Json& name : schema.at("required"))
+      if (!value.contains(name.get<std::string>()))
+        throw InputError(where(place.pointer), name.dump() + " is missing",
+                         "required: " + quoted_list(schema.at("required")));
   if (schema.contains("type") && description.find("'type' constraint") != std::string::npos)
     throw InputError(where(place.pointer),
                      fmt::format("expected {}, got {} {}", type_list(schema.at("type")), kind_of(value), shown(value)));

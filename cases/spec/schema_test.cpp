@@ -12,7 +12,7 @@ Json valid_case() {
   return Json::parse(R"({
     "schema": "assay.case/1", "config": "tiny", "tier": "ci", "dtype": "float32",
     "why": "a sentence that says which fault it exposes",
-    "legs": [{"name": "whole", "rows": [{"input": "prompt49", "length": 9, "pad": 2}]}]
+    "legs": [{"name": "whole", "rows": [{"input": "prompt33", "length": 9, "pad": 2}]}]
   })");
 }
 

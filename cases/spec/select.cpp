@@ -12,25 +12,15 @@ namespace assay {
 
 namespace {
 
-// Levenshtein distance: insertions, deletions, substitutions.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 bool is_glob(std::string_view text) { return text.find_first_of("*?") != std::string_view::npos; }
 
 std::vector<std::string> sorted(const std::set<std::string>& names) { return {names.begin(), names.end()}; }
+
+std::string joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+  return text;
+}
 
 // What a selector term can name, in this build and corpus.
 struct Names {
@@ -61,17 +51,31 @@ Names names_in(const Corpus& corpus) {
   return names;
 }
 
-// A name must be known; a glob must match a known one.
+// A name must be known; a glob must match a known one. shown: what to list when nothing is close.
 void require_known(const std::string& selector, const std::string& what, const std::string& pattern,
-                   const std::set<std::string>& known) {
+                   const std::set<std::string>& known, const std::string& shown = "") {
   const bool is_known =
       std::any_of(known.begin(), known.end(), [&](const std::string& name) { return glob_matches(pattern, name); });
-  if (!is_known)
-    throw InputError("selector '" + selector + "'", "no " + what + " '" + pattern + "'",
-                     "nearest: " + nearest_list(pattern, sorted(known)));
+  if (is_known) return;
+  const bool is_close = !nearest(pattern, sorted(known)).empty();
+  throw InputError("selector '" + selector + "'", "no " + what + " '" + pattern + "'",
+                   is_close || shown.empty() ? "nearest: " + nearest_list(pattern, sorted(known)) : shown);
 }
 
+constexpr uintmax_t kMostBytes = 1 << 20;
+
+// Only a regular file: reading a device or a pipe might never end.
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
+  const std::string where = "selector '@" + file.string() + "'";
+  constexpr const char* kAdvice = "after @ stands the path of a text file with one selector a line";
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) throw InputError(where, "there is no file '" + file.string() + "'", kAdvice);
+  if (!std::filesystem::is_regular_file(status))
+    throw InputError(where, "'" + file.string() + "' is not a regular file", kAdvice);
+  if (const uintmax_t bytes = std::filesystem::file_size(file, error); !error && bytes > kMostBytes)
+    throw InputError(where, "'" + file.string() + "' has " + std::to_string(bytes) + " bytes, more than 1 MiB",
+                     kAdvice);
   std::vector<std::string> lines;
   std::istringstream text(read_file(file));
   for (std::string line; std::getline(text, line);) {
@@ -80,9 +84,12 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
     if (first == std::string::npos) continue;
     lines.push_back(line.substr(first, line.find_last_not_of(" \t\r") - first + 1));
   }
-  if (lines.empty()) throw InputError(file.string(), "holds no selector");
+  if (lines.empty()) throw InputError(where, "'" + file.string() + "' holds no selector", kAdvice);
   return lines;
 }
+
+// Stands for an aspect or a variant that no file has: only a wildcard matches it.
+constexpr const char* kAnyCase = "/\x01.\x01";
 
 class Selection {
  public:
@@ -108,15 +115,20 @@ class Selection {
     if (const size_t colon = selector.find(':'); colon != std::string::npos) {
       add_term(selector, selector.substr(0, colon), selector.substr(colon + 1), take);
     } else if (names_.models.count(selector)) {
+      whole_.insert(selector);
       take([&](const Case& test_case) { return test_case.model == selector; });
     } else if (is_glob(selector)) {
       if (const size_t slash = selector.find('/'); slash != std::string::npos)
         require_known(selector, "model", selector.substr(0, slash), names_.models);
+      for (const std::string& model : names_.models)
+        if (glob_matches(selector, model + kAnyCase)) whole_.insert(model);
       take([&](const Case& test_case) { return glob_matches(selector, test_case.id); });
     } else {
       std::set<std::string> known = names_.ids;
       known.insert(names_.models.begin(), names_.models.end());
-      require_known(selector, selector.find('/') == std::string::npos ? "model or case" : "case", selector, known);
+      require_known(selector, selector.find('/') == std::string::npos ? "model or case" : "case", selector, known,
+                    "models: " + joined(names_.models) +
+                        "; or a case id (`assay list`), a glob over ids, model: aspect: op: tier: config:, @file");
       take([&](const Case& test_case) { return test_case.id == selector; });
     }
     if (!has_matched && chosen_.size() == before)
@@ -131,12 +143,16 @@ class Selection {
     return result;
   }
 
+  const std::set<std::string>& whole() const { return whole_; }
+
  private:
   template <class Take>
   void add_term(const std::string& selector, const std::string& term, const std::string& value, Take&& take) {
     if (value.empty()) throw InputError("selector '" + selector + "'", "names nothing after '" + term + ":'");
     if (term == "model") {
       require_known(selector, "model", value, names_.models);
+      for (const std::string& model : names_.models)
+        if (glob_matches(value, model)) whole_.insert(model);
       take([&](const Case& test_case) { return glob_matches(value, test_case.model); });
     } else if (term == "aspect") {
       require_known(selector, "aspect", value, names_.aspects);
@@ -166,6 +182,7 @@ class Selection {
   const Corpus& corpus_;
   Names names_;
   std::set<const Case*> chosen_;
+  std::set<std::string> whole_;  // models of which every case is meant
 };
 
 }  // namespace
@@ -190,26 +207,13 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-std::vector<std::string> nearest(const std::string& wrong, const std::vector<std::string>& known) {
-  std::vector<std::pair<size_t, std::string>> ranked;
-  for (const std::string& name : known) ranked.emplace_back(edit_distance(wrong, name), name);
-  std::sort(ranked.begin(), ranked.end());
-  std::vector<std::string> names;
-  for (const auto& [distance, name] : ranked) {
-    if (names.size() == 3) break;
-    if (distance <= std::max(wrong.size(), name.size()) * 2 / 3) names.push_back(name);
-  }
-  return names;
-}
-
-std::string nearest_list(const std::string& wrong, const std::vector<std::string>& known) {
-  std::vector<std::string> names = nearest(wrong, known);
-  // Nothing is close: the reader still wants to see what there is.
-  if (names.empty())
-    names.assign(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(known.size(), 8)));
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "(none)" : text;
+std::vector<std::string> whole_models(const Corpus& corpus, const std::vector<std::string>& selectors) {
+  Selection selection(corpus);
+  for (const std::string& selector : selectors) selection.add(selector);
+  std::vector<std::string> models;
+  for (const ModelSpec& spec : model_specs())
+    if (selection.whole().count(std::string(spec.name))) models.emplace_back(spec.name);
+  return models;
 }
 
 std::vector<const Case*> select_cases(const Corpus& corpus, const std::vector<std::string>& selectors) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cases/spec/case.hpp"
+#include "cases/spec/nearest.hpp"
 
 namespace assay {
 
@@ -18,10 +19,9 @@ inline constexpr const char* kAspects[] = {"logits", "generate", "padding",     
 
 bool glob_matches(std::string_view pattern, std::string_view text);  // * and ?
 
-// Up to three known names close to a wrong one, nearest first.
-std::vector<std::string> nearest(const std::string& wrong, const std::vector<std::string>& known);
-// The same as text for an error's advice: "mamba2, mamba"; "(none)" if nothing is known.
-std::string nearest_list(const std::string& wrong, const std::vector<std::string>& known);
+// The models (of models.def, in its order) of which the selectors take every case there is or could be, so that a model
+// without any case is among them: "mamba2", "mamba*", "model:*", "*".
+std::vector<std::string> whole_models(const Corpus& corpus, const std::vector<std::string>& selectors);
 
 // Cases in corpus order, then op cases. InputError: an unknown name (with the nearest ones) or nothing selected.
 std::vector<const Case*> select_cases(const Corpus& corpus, const std::vector<std::string>& selectors);

@@ -10,6 +10,12 @@
 
 namespace assay {
 
+struct TensorHeader {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+};
+
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
@@ -17,6 +23,14 @@ class WeightSource {
   virtual bool has(const std::string& name) const = 0;
   // InputError naming the tensor (and file) if it is missing, cut short, or of a dtype that cannot be read.
   virtual HostTensor read(const std::string& name) const = 0;
+
+  // dtype and shape without the values; reads the tensor unless the source knows better. Errors of read().
+  virtual TensorHeader header(const std::string& name) const;
+  // Elements [begin, begin + count) of the flattened tensor as [count]; reads the whole tensor unless the source knows
+  // better. Errors of read(), and InputError where the tensor has no such elements.
+  virtual HostTensor read_elements(const std::string& name, int64_t begin, int64_t count) const;
+  // How a message names the tensor: with its file, where it has one.
+  virtual std::string where(const std::string& name) const;
 };
 
 }  // namespace assay

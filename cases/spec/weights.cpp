@@ -77,6 +77,22 @@ Range range_of(const WeightSpec& spec, int64_t row, int64_t column) {
       return two_sided(0.2, 0.6, row % 2 == 0);  // act(bias) is far from zero where padding is not masked
     case Role::kLinearBias:
       return two_sided(0.1, 0.5, row % 2 == 0);
+    case Role::kZeroNorm:
+      return {-0.3, 0.3};
+    case Role::kQueryKey:
+      return projection(1.5, spec.fan_in);
+    case Role::kRouter:
+      return projection(1.5, spec.fan_in);  // the chosen well apart from the others
+    case Role::kSelectionBias: {
+      // Evenly spaced from -0.75 to -0.25, permuted: no ties; strong enough to overrule the score and not so strong
+      // that it shuts an expert out; so low that score + bias is often negative and a masked expert must lose to it.
+      const int64_t count = spec.shape.at(0), stride = count % 5 == 0 ? 7 : 5, place = (row * stride + 2) % count;
+      const double step = 0.5 / static_cast<double>(count);
+      const double lo = -0.75 + step * static_cast<double>(place);
+      return {lo, lo + step / 4};
+    }
+    case Role::kAdapter:
+      return projection(0.7, spec.fan_in);
   }
   throw InputError(spec.name, "has a role without a range");
 }

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string_view>
 
@@ -20,7 +19,8 @@ uint64_t fnv1a64(std::string_view text);
 
 HostTensor draw(const WeightSpec& spec, uint64_t seed);  // float32
 
-// The config's weights whatever their recipe: drawn on demand, or read from a checkpoint directory.
+// The config's weights whatever their recipe: drawn on demand, or read from a checkpoint directory in whichever layout
+// its files have (cases/spec/checkpoint.hpp says what is checked).
 std::shared_ptr<const WeightSource> open_weights(const ModelConfig& config);
 
 // A tensor of a model's table read from source, as float32 (float16 and bfloat16 are widened). InputError naming the
@@ -30,11 +30,5 @@ HostTensor read_weight(const WeightSpec& spec, const WeightSource& source);
 // InputError naming the first tensor of the table that source lacks, or of source that the table lacks, with the
 // nearest names. lm_head.weight beside a tied embedding is ignored, as the original does.
 void check_names(const std::vector<WeightSpec>& table, const WeightSource& source);
-
-// Writes a Hugging Face folder: config.json, model.safetensors (float32, metadata format=pt) and assay.json, the
-// manifest the recorder works from: {schema, model, config, original_class, config_digest, weights: {name: {shape,
-// sha256}}, inputs: {name: {tokens, greedy}}, state_cuts, probes: [{name, shape, is_state, op, layer, state_heads}]}.
-// HarnessError when the folder cannot be written.
-void export_model(const ModelConfig& config, const std::filesystem::path& directory);
 
 }  // namespace assay

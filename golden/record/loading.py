@@ -14,6 +14,7 @@ import torch
 import transformers
 
 from failure import RecordError
+from renames import locate
 
 
 @dataclass
@@ -23,15 +24,20 @@ class Probe:
     name: str
     shape: tuple[int, ...]
     is_state: bool
+    follows: str = ""  # a state that grows: the sequence probe that says the same
 
 
 @dataclass
 class Input:
-    """A named prompt; the original appends `greedy` tokens of its own."""
+    """A named prompt; the original appends `greedy` tokens of its own, or searches with beams from its end."""
 
     name: str
     tokens: list[int]
     greedy: int
+    cuts: list[int]  # lengths after which the states are wanted
+    logits_only: bool
+    beam_width: int  # 0: no beams
+    beam_steps: int
 
 
 @dataclass
@@ -42,14 +48,16 @@ class Manifest:
     original_class: str
     weights: dict[str, dict[str, Any]]
     inputs: dict[str, Input]
-    state_cuts: list[int]
     probes: list[Probe]
 
-    def sequence_probes(self) -> list[Probe]:
-        return [probe for probe in self.probes if not probe.is_state]
+    def sequence_probes(self, given: Input) -> list[Probe]:
+        """What the input's golden holds of a pass."""
+        found = [probe for probe in self.probes if not probe.is_state]
+        return [probe for probe in found if probe.name == "logits"] if given.logits_only else found
 
     def state_probes(self) -> list[Probe]:
-        return [probe for probe in self.probes if probe.is_state]
+        """The states that goldens hold: those that do not grow."""
+        return [probe for probe in self.probes if probe.is_state and not probe.follows]
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -62,12 +70,19 @@ def read_manifest(directory: Path) -> Manifest:
             original_class=document["original_class"],
             weights=document["weights"],
             inputs={
-                name: Input(name, list(item["tokens"]), int(item.get("greedy", 0)))
+                name: Input(
+                    name=name,
+                    tokens=list(item["tokens"]),
+                    greedy=int(item["greedy"]),
+                    cuts=list(item["cuts"]),
+                    logits_only=item["record"] == "logits",
+                    beam_width=int(item.get("beams", {}).get("width", 0)),
+                    beam_steps=int(item.get("beams", {}).get("steps", 0)),
+                )
                 for name, item in document["inputs"].items()
             },
-            state_cuts=sorted(set(document["state_cuts"])),
             probes=[
-                Probe(item["name"], tuple(item["shape"]), bool(item.get("is_state", False)))
+                Probe(item["name"], tuple(item["shape"]), bool(item["is_state"]), item["follows"])
                 for item in document["probes"]
             ],
         )
@@ -88,7 +103,10 @@ def load_original(manifest: Manifest) -> transformers.PreTrainedModel:
     original = getattr(transformers, manifest.original_class, None)
     if original is None:
         raise RecordError(f"transformers {transformers.__version__} has no class {manifest.original_class}")
-    config = original.config_class.from_pretrained(manifest.directory, attn_implementation="eager")
+    # The default experts multiply in groups, which refuses odd widths on a CPU; eager is the loop that the others follow.
+    config = original.config_class.from_pretrained(
+        manifest.directory, attn_implementation="eager", experts_implementation="eager"
+    )
     model, report = original.from_pretrained(
         manifest.directory,
         config=config,
@@ -115,19 +133,21 @@ def check_weights(model: torch.nn.Module, manifest: Manifest) -> dict[str, str]:
     A parameter the manifest does not name is allowed only if it is another name of one that it does (tied weights).
     """
     held = model.state_dict(keep_vars=True)
-    absent = sorted(set(manifest.weights) - set(held))
-    storages = {held[name].data_ptr() for name in manifest.weights if name in held}
-    extra = sorted(
-        name for name, tensor in held.items() if name not in manifest.weights and tensor.data_ptr() not in storages
-    )
+    places = {name: locate(name, held) for name in manifest.weights}
+    absent = sorted(name for name, place in places.items() if place is None)
+    used = {place.name for place in places.values() if place is not None}
+    storages = {held[name].data_ptr() for name in used}
+    extra = sorted(name for name, tensor in held.items() if name not in used and tensor.data_ptr() not in storages)
     if absent or extra:
         raise RecordError(
             f"{manifest.original_class} and the manifest disagree on the weights; "
             f"only in the manifest: {', '.join(absent) or 'none'}; only in the original: {', '.join(extra) or 'none'}"
         )
     digests: dict[str, str] = {}
+    counts = dict.fromkeys(used, 0)
     for name, expected in manifest.weights.items():
-        tensor = held[name]
+        tensor = places[name].of(held)
+        counts[places[name].name] += tensor.numel()
         if list(tensor.shape) != list(expected["shape"]):
             raise RecordError(f"{name}: the original has shape {list(tensor.shape)}, the manifest {expected['shape']}")
         digests[name] = digest(tensor)
@@ -136,4 +156,7 @@ def check_weights(model: torch.nn.Module, manifest: Manifest) -> dict[str, str]:
                 f"{name}: the original does not hold the exported values after loading "
                 f"(sha256 {digests[name][:16]}, expected {expected['sha256'][:16]})"
             )
+    for name, count in counts.items():
+        if count != held[name].numel():
+            raise RecordError(f"{name}: the manifest's tensors fill {count} of its {held[name].numel()} elements")
     return digests

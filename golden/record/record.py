@@ -7,8 +7,10 @@
 Writes OUTDIR/<input>.safetensors
     f32/<probe> [L, ...] float32                   f64/<probe> [L, ...] float64
     state/<cut>/f32/<name> [...] float32           state/<cut>/f64/<name> [...] float64
-and OUTDIR/run.json: the tokens, the digest of every weight as loaded, and what computed it. `assay golden record` calls
-this, samples the tensors and writes the golden: there is one writer of goldens, and it is not this one.
+    f32.1/, f32.2/, ... as f32/ on nudged weights, for the noise floor (nudge.py)
+and OUTDIR/run.json: the tokens, what a beam search found in each precision, the digest of every weight as loaded, and
+what computed it. `assay golden record` calls this, samples the tensors and writes the golden: there is one writer of
+goldens, and it is not this one.
 
 Exit: 0 done, 2 an error that is told in one line, anything else a traceback.
 """
@@ -43,7 +45,9 @@ def _say(text: str) -> None:
 def _record(export: Path, names: list[str], out: Path) -> None:
     from safetensors.torch import save_file
 
+    import beams
     import loading
+    import nudge
     import runs
 
     manifest = loading.read_manifest(export)
@@ -56,6 +60,8 @@ def _record(export: Path, names: list[str], out: Path) -> None:
     # A conversion of the same object: the float64 run must start from the very same weights.
     wide = copy.deepcopy(model).double()
     loading.check_weights(wide, manifest)
+    subjects = {"f32": model, "f64": wide}
+    subjects |= {f"f32.{number}": nudge.nudged(model, number) for number in range(1, nudge.NUDGES + 1)}
     _say(f"loaded {manifest.original_class}, {sum(p.numel() for p in model.parameters())} parameters")
 
     out.mkdir(parents=True, exist_ok=True)
@@ -64,16 +70,19 @@ def _record(export: Path, names: list[str], out: Path) -> None:
         start = time.monotonic()
         given = manifest.inputs[name]
         tokens = runs.continue_greedily(model, given)
-        cuts = runs.cuts_of(manifest, len(tokens))
         tensors = {}
-        for prefix, subject in (("f32", model), ("f64", wide)):
-            for probe, value in runs.whole_pass(subject, tokens, manifest.sequence_probes()).items():
+        found = {}
+        for prefix, subject in subjects.items():
+            for probe, value in runs.whole_pass(subject, tokens, manifest.sequence_probes(given)).items():
                 tensors[f"{prefix}/{probe}"] = value.contiguous()
-            for cut in cuts:
+            for cut in given.cuts:
                 for state, value in runs.states_after(subject, tokens[:cut], manifest.state_probes()).items():
                     tensors[f"state/{cut}/{prefix}/{state}"] = value.contiguous()
+            if given.beam_width and prefix in ("f32", "f64"):
+                with runs.computing(subject):
+                    found[prefix] = beams.search(subject, given)
         save_file(tensors, out / f"{name}.safetensors")
-        done[name] = {"prompt": given.tokens, "tokens": tokens, "cuts": cuts}
+        done[name] = {"prompt": given.tokens, "tokens": tokens, "cuts": given.cuts} | ({"beams": found} if found else {})
         _say(f"ran {name} ({number} of {len(names)}): {len(tokens)} tokens, {time.monotonic() - start:.1f} s")
 
     document = {
@@ -81,6 +90,7 @@ def _record(export: Path, names: list[str], out: Path) -> None:
         # After all runs: a pass that wrote into a weight would show here.
         "weights": loading.check_weights(model, manifest),
         "inputs": done,
+        "nudges": nudge.NUDGES,
     }
     (out / "run.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 

@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from transformers import DynamicCache
 
-from capture import Capture
+from capture import Capture, states
 from failure import RecordError
-from loading import Input, Manifest, Probe
+from loading import Input, Probe
 from precision import TrueFloat64
 
 
@@ -20,7 +20,7 @@ def _row(tokens: list[int]) -> torch.Tensor:
     return torch.tensor([tokens], dtype=torch.int64)
 
 
-def _computing(model: torch.nn.Module) -> AbstractContextManager:
+def computing(model: torch.nn.Module) -> AbstractContextManager:
     """The context that `model` must run in: its weights say which precision is meant."""
     return TrueFloat64() if next(model.parameters()).dtype == torch.float64 else nullcontext()
 
@@ -36,7 +36,7 @@ def continue_greedily(model: torch.nn.Module, given: Input) -> list[int]:
 
 def whole_pass(model: torch.nn.Module, tokens: list[int], expected: list[Probe]) -> dict[str, torch.Tensor]:
     """Every sequence probe [L, ...] of one pass over all tokens, in the manifest's order."""
-    with Capture(model) as capture, _computing(model):
+    with Capture(model, [probe.name for probe in expected]) as capture, computing(model):
         logits = model(_row(tokens), use_cache=False).logits
         probes = dict(capture.probes)
         if not torch.equal(probes["logits"], logits[0]):
@@ -46,19 +46,11 @@ def whole_pass(model: torch.nn.Module, tokens: list[int], expected: list[Probe])
 
 def states_after(model: torch.nn.Module, tokens: list[int], expected: list[Probe]) -> dict[str, torch.Tensor]:
     """Every state after a cold prefill of the tokens."""
-    with Capture(model), _computing(model):
+    with Capture(model, ()), computing(model):
         cache = DynamicCache(config=model.config)
         model(_row(tokens), cache=cache, use_cache=True)
-        states: dict[str, torch.Tensor] = {}
-        for layer in range(model.config.num_hidden_layers):
-            states[f"layers.{layer}.mixer.conv_state"] = cache.get_conv_state(layer)[0].clone()
-            states[f"layers.{layer}.mixer.ssm_state"] = cache.get_recurrent_state(layer)[0].clone()
-    return _as_expected(states, expected, ())
-
-
-def cuts_of(manifest: Manifest, length: int) -> list[int]:
-    """The manifest's cuts that a run of this length reaches."""
-    return [cut for cut in manifest.state_cuts if 1 <= cut <= length]
+        found = states(cache, [probe.name for probe in expected])
+    return _as_expected(found, expected, ())
 
 
 def _as_expected(

@@ -4,6 +4,7 @@ float64     the answer of mamba2 does not depend on its chunk size once nothing 
             `model.double()` alone, so the check can tell the two apart)
 wrappers    a captured pass returns the very bits of an uncaught one, in both families and both precisions
 prefill     a chunked sequence form and the recurrence agree: cached steps give the whole pass's logits
+beams       the original's beam search is the plain one, and its scores are sums over the number of generated tokens
 loading     a file that lacks a tensor, and a manifest that lies about one, are refused by name
 """
 
@@ -16,11 +17,12 @@ from pathlib import Path
 import torch
 from transformers import DynamicCache, Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
 
+import beams
 import loading
 import runs
 from capture import Capture
 from failure import RecordError
-from loading import Manifest, Probe
+from loading import Input, Manifest, Probe
 from precision import TrueFloat64
 
 _TOKENS = [(7 * index * index + 3 * index + 1) % 48 for index in range(41)]
@@ -130,6 +132,34 @@ def short_state_faults() -> list[str]:
     return [] if right else ["the conv_state after 2 tokens is not left filled with zeros"]
 
 
+def beam_faults(family: str) -> list[str]:
+    """The original's search against the plainest one: whole runs of every kept sequence, all candidates sorted."""
+    model = tiny(family)
+    given = Input("beams", _TOKENS[:5], 0, [], True, 3, 4)
+    found = beams.search(model, given)
+    kept = [(0.0, [])]
+    faults = []
+    for step in range(given.beam_steps):
+        candidates = []
+        for total, sequence in kept:
+            logits = model(torch.tensor([given.tokens + sequence]), use_cache=False).logits[0, -1]
+            log_probs = torch.log_softmax(logits.double(), 0).tolist()
+            candidates += [(total + log_prob, sequence + [token]) for token, log_prob in enumerate(log_probs)]
+        candidates.sort(key=lambda candidate: -candidate[0])
+        kept = candidates[: given.beam_width]
+        sums = [total for total, _ in candidates[: given.beam_width + 1]]
+        apart = max(abs(a - b) for a, b in zip(sums, found["steps"][step]["log_probs"], strict=True))
+        if not apart < 1e-4:
+            faults.append(f"{family}: the sums of step {step} of a beam search differ by {apart:.1e}")
+    if [sequence for _, sequence in kept] != found["sequences"]:
+        faults.append(f"{family}: the original's beams are not those of the plain search")
+    scores = [total / given.beam_steps for total, _ in kept]
+    if max(abs(a - b) for a, b in zip(scores, found["scores"], strict=True)) > 1e-4:
+        faults.append(f"{family}: a score is not the sum over the number of generated tokens")
+    print(f"beams: {family} finds what the plain search finds" if not faults else faults)
+    return faults
+
+
 def _refusal(model: torch.nn.Module, lose: str, lie_about: str) -> str:
     """What load_original says about a folder that lacks one tensor or whose manifest has another digest for one."""
     with tempfile.TemporaryDirectory() as folder:
@@ -141,7 +171,7 @@ def _refusal(model: torch.nn.Module, lose: str, lie_about: str) -> str:
             described[lie_about]["sha256"] = "0" * 64
         weights.pop(lose, None)
         model.save_pretrained(folder, state_dict=weights)
-        manifest = Manifest(Path(folder), type(model).__name__, described, {}, [], [])
+        manifest = Manifest(Path(folder), type(model).__name__, described, {}, [])
         try:
             loading.load_original(manifest)
         except RecordError as error:
@@ -167,7 +197,7 @@ def main() -> int:
     """Prints a line a check and returns 0, or 1 if any failed."""
     faults = float64_faults()
     for family in ("mamba", "mamba2"):
-        faults += wrapper_faults(family) + prefill_faults(family)
+        faults += wrapper_faults(family) + prefill_faults(family) + beam_faults(family)
     faults += short_state_faults() + loading_faults()
     for fault in faults:
         print(f"FAULT {json.dumps(fault)}", file=sys.stderr)

@@ -1,5 +1,5 @@
-// convolve: the convolution of a mixer in the form that the pass asks for, with silu and both masks, carrying
-// state.conv.
+// convolve: the convolution of a mixer in the form that the pass asks for, with both masks, and silu unless has_silu is
+// false, carrying state.conv.
 //
 // in   x       [B, L, C], not yet masked
 //      weight  [C, 1, K] as stored;  bias [C], or undefined
@@ -12,12 +12,12 @@
 
 #include <ATen/ATen.h>
 
-#include "reference/blocks/mixer_state.hpp"
+#include "reference/blocks/layer_state.hpp"
 #include "reference/pass.hpp"
 
 namespace assay::reference {
 
-at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, MixerState& state,
-                    const Pass& pass);
+at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, LayerState& state,
+                    const Pass& pass, bool has_silu = true);
 
 }  // namespace assay::reference

@@ -1,50 +1,73 @@
 #include "reference/blocks/mamba2_mixer.hpp"
 
+#include <array>
+
 #include "reference/blocks/convolve.hpp"
 #include "reference/ops/dt.hpp"
+#include "reference/ops/gate.hpp"
 #include "reference/ops/gated_rms_norm.hpp"
 #include "reference/ops/linear.hpp"
 #include "reference/ops/ssd.hpp"
 
 namespace assay::reference {
 
-at::Tensor mamba2_mixer(const at::Tensor& h, const WeightStore& weights, const std::string& prefix,
-                        const Mamba2Fields& fields, MixerState& state, const Pass& pass, const std::string& probe) {
-  const auto weight = [&](const char* name) { return weights.at(prefix + name); };
-  const auto bias = [&](const char* name) { return weights.find(prefix + name); };
+namespace {
+
+at::Tensor scaled(const at::Tensor& x, double multiplier) { return multiplier == 1 ? x : x * multiplier; }
+
+// The projection times one constant for each of its parts z, x, B, C, dt.
+at::Tensor multiplied(const at::Tensor& projected, const Mamba2MixerShape& shape) {
+  const int64_t group_width = shape.groups * shape.state_size;
+  const std::array<int64_t, 5> widths = {shape.intermediate_size, shape.intermediate_size, group_width, group_width,
+                                         shape.heads};
+  std::vector<at::Tensor> parts = projected.split_with_sizes(widths, -1);
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = scaled(parts[i], shape.multipliers.at(i));
+  return at::cat(parts, -1);
+}
+
+at::Tensor gate_and_norm(const at::Tensor& y, const at::Tensor& z, const Place& place, const Mamba2MixerShape& shape,
+                         const Pass& pass) {
+  using Gate = Mamba2MixerShape::Gate;
+  if (shape.gate == Gate::kGateOnly) return pass.keep(place.probe + "gate", reference::gate(y, z));
+  const auto norm = shape.gate == Gate::kGateThenNorm ? reference::gated_rms_norm : reference::rms_norm_gated;
+  return pass.keep(place.probe + "norm", norm(y, z, place.weight("norm.weight"), shape.groups, shape.epsilon));
+}
+
+}  // namespace
+
+at::Tensor mamba2_mixer(const at::Tensor& h, const Place& place, const Mamba2MixerShape& shape, LayerState& state,
+                        const Pass& pass) {
   const int64_t rows = h.size(0), length = h.size(1);
 
-  const at::Tensor projected = reference::linear(pass.masked(h), weight("in_proj.weight"), bias("in_proj.bias"));
-  pass.probes.add(probe + "in_proj", projected);
+  const at::Tensor projected =
+      pass.keep(place.probe + "in_proj", reference::linear(scaled(pass.masked(h), shape.in_multiplier),
+                                                           place.weight("in_proj.weight"), place.find("in_proj.bias")));
   const std::vector<at::Tensor> z_xbc_dt =
-      projected.split_with_sizes({fields.intermediate_size, fields.conv_dim(), fields.num_heads}, -1);
+      multiplied(projected, shape).split_with_sizes({shape.intermediate_size, shape.conv_dim(), shape.heads}, -1);
 
-  const at::Tensor xbc = convolve(z_xbc_dt[1], weight("conv1d.weight"), bias("conv1d.bias"), state, pass);
-  pass.probes.add(probe + "conv1d", xbc);
-  const int64_t group_width = fields.n_groups * fields.state_size;
-  const std::vector<at::Tensor> x_b_c = xbc.split_with_sizes({fields.intermediate_size, group_width, group_width}, -1);
-  const at::Tensor x = x_b_c[0].reshape({rows, length, fields.num_heads, fields.head_dim});
-  const at::Tensor B = x_b_c[1].reshape({rows, length, fields.n_groups, fields.state_size});
-  const at::Tensor C = x_b_c[2].reshape({rows, length, fields.n_groups, fields.state_size});
+  const at::Tensor xbc = convolve(z_xbc_dt[1], place.weight("conv1d.weight"), place.find("conv1d.bias"), state, pass);
+  pass.probes.add(place.probe + "conv1d", xbc);
+  const int64_t group_width = shape.groups * shape.state_size;
+  const std::vector<at::Tensor> x_b_c = xbc.split_with_sizes({shape.intermediate_size, group_width, group_width}, -1);
+  const at::Tensor x = x_b_c[0].reshape({rows, length, shape.heads, shape.head_dim});
+  const at::Tensor B = x_b_c[1].reshape({rows, length, shape.groups, shape.state_size});
+  const at::Tensor C = x_b_c[2].reshape({rows, length, shape.groups, shape.state_size});
 
-  const at::Tensor step = reference::dt(z_xbc_dt[2], weight("dt_bias"), fields.dt_min, fields.dt_max);
-  pass.probes.add(probe + "dt", step);
+  const at::Tensor step = reference::dt(z_xbc_dt[2], place.weight("dt_bias"), shape.dt_min, shape.dt_max);
+  pass.probes.add(place.probe + "dt", step);
 
-  const at::Tensor A = -at::exp(weight("A_log")), D = weight("D");
+  const at::Tensor A = -at::exp(place.weight("A_log")), D = place.weight("D");
   const Ssd scan = pass.forms.of("ssd") == "chunked"
-                       ? reference::ssd_chunked(x, step, A, B, C, D, fields.chunk_size, state.ssm)
+                       ? reference::ssd_chunked(x, step, A, B, C, D, shape.chunk_size, state.ssm)
                        : reference::ssd_recurrent(x, step, A, B, C, D, state.ssm);
   state.ssm = scan.final_state;
-  pass.probes.add(probe + "ssd", scan.y);
+  pass.probes.add(place.probe + "ssd", scan.y);
 
-  const at::Tensor y = scan.y.reshape({rows, length, fields.intermediate_size});
-  const at::Tensor normed =
-      reference::gated_rms_norm(y, z_xbc_dt[0], weight("norm.weight"), fields.n_groups, fields.layer_norm_epsilon);
-  pass.probes.add(probe + "norm", normed);
+  const at::Tensor y = scan.y.reshape({rows, length, shape.intermediate_size});
+  const at::Tensor gated = gate_and_norm(y, z_xbc_dt[0], place, shape, pass);
 
-  const at::Tensor out = reference::linear(normed, weight("out_proj.weight"), bias("out_proj.bias"));
-  pass.probes.add(probe + "out_proj", out);
-  return out;
+  return pass.keep(place.probe + "out_proj",
+                   reference::linear(gated, place.weight("out_proj.weight"), place.find("out_proj.bias")));
 }
 
 }  // namespace assay::reference

@@ -1,41 +1,23 @@
 #include "reference/models/mamba2.hpp"
 
+#include "reference/blocks/initial_state.hpp"
 #include "reference/blocks/mamba2_mixer.hpp"
-#include "reference/ops/embedding.hpp"
-#include "reference/ops/linear.hpp"
-#include "reference/ops/rms_norm.hpp"
+#include "reference/models/pure_backbone.hpp"
 
 namespace assay::reference {
 
-std::vector<MixerState> Mamba2::initial_states(int64_t rows) const {
-  std::vector<MixerState> states;
-  for (int64_t layer = 0; layer < fields_.num_hidden_layers; ++layer)
-    states.push_back({at::zeros({rows, fields_.conv_dim(), fields_.conv_kernel}),
-                      at::zeros({rows, fields_.num_heads, fields_.head_dim, fields_.state_size})});
+std::vector<LayerState> Mamba2::initial_states(int64_t rows) const {
+  std::vector<LayerState> states(static_cast<size_t>(fields_.num_hidden_layers));
+  for (LayerState& state : states) initial_state(state, rows, mixer_);
   return states;
 }
 
-at::Tensor Mamba2::forward(const at::Tensor& ids, const WeightStore& weights, std::vector<MixerState>& states,
+at::Tensor Mamba2::forward(const at::Tensor& ids, const WeightStore& weights, std::vector<LayerState>& states,
                            const Pass& pass) const {
-  const at::Tensor& embeddings = weights.at("backbone.embeddings.weight");
-  at::Tensor h = reference::embedding(ids, embeddings);
-  pass.probes.add("embed", h);
-
-  for (int64_t l = 0; l < fields_.num_hidden_layers; ++l) {
-    const std::string probe = "layers." + std::to_string(l) + ".", prefix = "backbone." + probe;
-    const at::Tensor normed = reference::rms_norm(h, weights.at(prefix + "norm.weight"), fields_.layer_norm_epsilon);
-    pass.probes.add(probe + "norm", normed);
-    h = h + mamba2_mixer(normed, weights, prefix + "mixer.", fields_, states[static_cast<size_t>(l)], pass,
-                         probe + "mixer.");
-    pass.probes.add(probe + "out", h);
-  }
-
-  const at::Tensor normed = reference::rms_norm(h, weights.at("backbone.norm_f.weight"), fields_.layer_norm_epsilon);
-  pass.probes.add("norm_f", normed);
-  const at::Tensor& head = fields_.tie_word_embeddings ? embeddings : weights.at("lm_head.weight");
-  const at::Tensor logits = reference::linear(normed, head);
-  pass.probes.add("logits", logits);
-  return logits;
+  return pure_backbone(ids, weights, states, pass, fields_.layer_norm_epsilon, fields_.tie_word_embeddings,
+                       [&](const at::Tensor& h, const Place& place, LayerState& state) {
+                         return mamba2_mixer(h, place, mixer_, state, pass);
+                       });
 }
 
 }  // namespace assay::reference

@@ -1,8 +1,21 @@
 #include "reference/models/network.hpp"
 
 #include "cases/spec/error.hpp"
+#include "reference/models/bamba.hpp"
+#include "reference/models/falcon_h1.hpp"
+#include "reference/models/falcon_mamba.hpp"
+#include "reference/models/granitemoehybrid.hpp"
+#include "reference/models/jamba.hpp"
+#include "reference/models/lfm2.hpp"
+#include "reference/models/lfm2_moe.hpp"
 #include "reference/models/mamba.hpp"
 #include "reference/models/mamba2.hpp"
+#include "reference/models/nemotron_h.hpp"
+#include "reference/models/qwen3_5.hpp"
+#include "reference/models/qwen3_5_moe.hpp"
+#include "reference/models/qwen3_next.hpp"
+#include "reference/models/zamba.hpp"
+#include "reference/models/zamba2.hpp"
 
 namespace assay::reference {
 

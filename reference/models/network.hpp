@@ -1,4 +1,4 @@
-// Network: a family's forward pass. It holds the typed config fields; weights and states are handed to each call.
+// Network: a family's forward pass. It holds the shapes of its blocks; weights and states are handed to each call.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cases/spec/model_config.hpp"
-#include "reference/blocks/mixer_state.hpp"
+#include "reference/blocks/layer_state.hpp"
 #include "reference/pass.hpp"
 #include "reference/weight_store.hpp"
 
@@ -17,10 +17,11 @@ namespace assay::reference {
 class Network {
  public:
   virtual ~Network() = default;
-  // States before the first column, one entry a layer: zeros.
-  virtual std::vector<MixerState> initial_states(int64_t rows) const = 0;
+  // States before the first column, one entry a layer: zeros, and no columns of keys and values
+  // (reference/blocks/initial_state.hpp).
+  virtual std::vector<LayerState> initial_states(int64_t rows) const = 0;
   // ids int64 [B, L], the columns that follow those the states have seen -> logits [B, L, V]. Updates states.
-  virtual at::Tensor forward(const at::Tensor& ids, const WeightStore& weights, std::vector<MixerState>& states,
+  virtual at::Tensor forward(const at::Tensor& ids, const WeightStore& weights, std::vector<LayerState>& states,
                              const Pass& pass) const = 0;
   virtual int64_t vocabulary() const = 0;
 };

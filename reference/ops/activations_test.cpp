@@ -36,5 +36,26 @@ TEST(Activations, Silu) {
   EXPECT_NEAR(element(y, {4}), 50.0, 1e-12);
 }
 
+// By the normal distribution; the approximation by tanh is off by 1.5e-4 at 1.
+TEST(Activations, GeluIsExact) {
+  const at::Tensor y = reference::gelu(at::tensor({0.0, 1.0, -1.0, 40.0}, at::kDouble));
+  EXPECT_EQ(element(y, {0}), 0);
+  EXPECT_NEAR(element(y, {1}), 0.8413447460685429, 1e-15);
+  EXPECT_NEAR(element(y, {2}), -0.15865525393145707, 1e-15);
+  EXPECT_EQ(element(y, {3}), 40);
+}
+
+TEST(Activations, Relu2) {
+  const at::Tensor y = reference::relu2(at::tensor({-3.0, 0.0, 3.0}, at::kDouble));
+  EXPECT_EQ(difference(y, at::tensor({0.0, 0.0, 9.0}, at::kDouble)), 0);
+}
+
+TEST(Activations, ActivateChoosesByName) {
+  const at::Tensor x = at::tensor({1.0}, at::kDouble);
+  EXPECT_NEAR(element(activate(x, Activation::kSilu), {0}), 0.7310585786300049, 1e-15);
+  EXPECT_NEAR(element(activate(x, Activation::kGelu), {0}), 0.8413447460685429, 1e-15);
+  EXPECT_NEAR(element(activate(2 * x, Activation::kRelu2), {0}), 4, 1e-15);
+}
+
 }  // namespace
 }  // namespace assay::reference

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "reference/ops/segment_sums.hpp"
+
 namespace assay::reference {
 
 namespace {
@@ -15,14 +17,6 @@ at::Tensor of_each_head(const at::Tensor& grouped, int64_t heads) {
 at::Tensor state_or_zeros(const at::Tensor& initial_state, const at::Tensor& x, int64_t state_size) {
   return initial_state.defined() ? initial_state
                                  : at::zeros({x.size(0), x.size(2), x.size(3), state_size}, x.options());
-}
-
-// a [B, Nh, Q] -> [B, Nh, Q, Q]: element (i, j) is the sum of a over (j, i], 0 on and above the diagonal. Each is a sum
-// of its own: the difference of two running sums would lose the digits they share.
-at::Tensor segment_sums(const at::Tensor& a) {
-  const int64_t length = a.size(2);
-  const at::Tensor terms = a.unsqueeze(3).expand({a.size(0), a.size(1), length, length});  // (l, j) = a[l]
-  return terms.tril(-1).cumsum(2);                                                         // only l > j, up to l = i
 }
 
 }  // namespace
@@ -54,7 +48,7 @@ Ssd ssd_chunked(const at::Tensor& x, const at::Tensor& dt, const at::Tensor& A, 
     const at::Tensor dt_x = chunk(dt.unsqueeze(3) * x);  // [B, Nh, Q, P]
     const at::Tensor b_m = chunk(b), c_m = chunk(c);     // [B, Nh, Q, N]
 
-    const at::Tensor within = segment_sums(a);               // log of the decay from j to i
+    const at::Tensor within = reference::segment_sums(a);    // log of the decay from j to i
     const at::Tensor from_start = a.cumsum(2).unsqueeze(3);  // log of the decay from the chunk's start to i, i included
     const at::Tensor to_end = within.select(2, length - 1).unsqueeze(3);  // log of the decay from j to the chunk's end
 

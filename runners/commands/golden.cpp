@@ -149,23 +149,26 @@ std::vector<RunName> pending_selected(const Options& options, const std::filesys
     if (matches) chosen.push_back(name);
   }
   if (chosen.empty())
-    throw InputError("golden", options.selectors.empty() ? "nothing is pending" : "no pending golden matches",
-                     "`assay golden record SELECTOR` makes pending goldens");
+    throw InputError("golden", fmt::format("no pending golden matches {}", fmt::join(options.selectors, " ")),
+                     "`assay golden review` without a selector shows all that is pending");
   return chosen;
+}
+
+int say_nothing_pending() {
+  fmt::print("nothing is pending\n");
+  return kExitAllowed;
 }
 
 int review(const Options& options, const Invocation& invocation) {
   const std::filesystem::path root = invocation.root();
+  if (golden::pending(root).empty()) return say_nothing_pending();
   for (const RunName& name : pending_selected(options, root)) print_change(golden::review(root, name));
   return kExitAllowed;
 }
 
 int settle(const Options& options, const Invocation& invocation, bool is_accepted) {
   const std::filesystem::path root = invocation.root();
-  if (golden::pending(root).empty()) {
-    fmt::print("nothing is pending\n");
-    return kExitAllowed;
-  }
+  if (golden::pending(root).empty()) return say_nothing_pending();
   size_t count = 0;
   for (const RunName& name : pending_selected(options, root)) {
     const golden::Outcome outcome = is_accepted ? golden::accept(root, name) : golden::reject(root, name);

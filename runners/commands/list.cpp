@@ -12,6 +12,8 @@
 #include "cases/spec/select.hpp"
 #include "golden/life.hpp"
 #include "runners/commands/commands.hpp"
+#include "runners/coverage.hpp"
+#include "runners/execute.hpp"
 #include "runners/subjects.hpp"
 
 namespace assay {
@@ -20,6 +22,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> selectors;
+  std::vector<std::string> of_subjects;  // --subject
   bool models = false, aspects = false, ops = false, subjects = false, coverage = false;
 };
 
@@ -76,26 +79,51 @@ void list_subjects(const Invocation& invocation) {
   }
 }
 
-// One row a model, one column an aspect; the number of cases, or a dot where there is none.
-void list_coverage(const std::vector<const Case*>& cases) {
-  std::map<std::string, std::map<std::string, int>> table;
-  std::set<std::string> present;
+// Cases that the subject would not skip for what it lacks.
+bool can_run(const Case& test_case, const Capabilities& capabilities) {
+  try {
+    check_capabilities(test_case, capabilities);
+    return true;
+  } catch (const NoVerdict&) {
+    return false;
+  }
+}
+
+Coverage coverage_of(const std::vector<const Case*>& cases, const Capabilities* capabilities) {
+  Coverage coverage;
   for (const Case* test_case : cases) {
     if (test_case->is_op_case()) continue;  // ops are no rows of models x aspects
-    ++table[test_case->model][test_case->aspect];
-    present.insert(test_case->aspect);
+    CoverageCell& cell = coverage[test_case->model][test_case->aspect];
+    ++cell.cases;
+    if (!capabilities || can_run(*test_case, *capabilities)) ++cell.runnable;
   }
-  fmt::print("{:16}", "");
-  for (const char* aspect : kAspects) fmt::print(" {:>12}", aspect);
-  fmt::print("\n");
-  for (const auto& [model, counts] : table) {
-    fmt::print("{:16}", model);
-    for (const char* aspect : kAspects) {
-      const auto found = counts.find(aspect);
-      fmt::print(" {:>12}", found == counts.end() ? "." : std::to_string(found->second));
-    }
-    fmt::print("\n");
+  return coverage;
+}
+
+// The models of the selected cases, and those that are meant as a whole though they may have no case.
+std::vector<std::string> models_shown(const std::vector<const Case*>& cases, const std::vector<std::string>& whole) {
+  std::set<std::string> wanted(whole.begin(), whole.end());
+  for (const Case* test_case : cases) wanted.insert(test_case->model);
+  std::vector<std::string> models;
+  for (const std::string& model : all_models())
+    if (wanted.contains(model)) models.push_back(model);
+  return models;
+}
+
+int list_coverage(const Corpus& corpus, const std::vector<std::string>& selectors, const Options& options,
+                  const Invocation& invocation) {
+  const std::vector<const Case*> cases = select_cases(corpus, selectors);
+  const std::vector<std::string> whole = whole_models(corpus, selectors), models = models_shown(cases, whole);
+  if (options.of_subjects.empty()) fmt::print("{}", coverage_table(models, coverage_of(cases, nullptr)));
+  for (const std::string& name : options.of_subjects) {
+    const OpenedSubject opened = open_subject(find_subject(name, invocation.executable));
+    if (opened.unavailable) throw InputError("--subject", opened.unavailable->text, "`assay doctor` says what is here");
+    const Capabilities& can = opened.subject->capabilities();
+    fmt::print("{} on {}\n{}", can.name, can.device, coverage_table(models, coverage_of(cases, &can)));
   }
+  const std::vector<std::string> missing = missing_cells(corpus, whole);
+  for (const std::string& cell : missing) fmt::print("missing  {}  no case asks a required aspect\n", cell);
+  return missing.empty() ? kExitAllowed : kExitVerdict;
 }
 
 int list(const Options& options, const Invocation& invocation) {
@@ -112,8 +140,9 @@ int list(const Options& options, const Invocation& invocation) {
     list_ops(corpus);
   } else {
     const std::vector<std::string> all = {"*"};
-    const auto cases = select_cases(corpus, options.selectors.empty() ? all : options.selectors);
-    options.coverage ? list_coverage(cases) : list_cases(cases);
+    const std::vector<std::string>& selectors = options.selectors.empty() ? all : options.selectors;
+    if (options.coverage) return list_coverage(corpus, selectors, options, invocation);
+    list_cases(select_cases(corpus, selectors));
   }
   return kExitAllowed;
 }
@@ -122,19 +151,26 @@ int list(const Options& options, const Invocation& invocation) {
 
 void add_list(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = new_command(app, "list", "What there is: cases, models, aspects, ops, subjects",
-                                  "  assay list                     every case, with the fault it exposes\n"
-                                  "  assay list 'mamba2/cache.*'    some cases\n"
-                                  "  assay list --coverage          models x aspects\n"
-                                  "  assay list --subjects          what can be tested on this machine\n");
+  CLI::App* command =
+      new_command(app, "list", "What there is: cases, models, aspects, ops, subjects",
+                  "  assay list                     every case, with the fault it exposes\n"
+                  "  assay list 'mamba2/cache.*'    some cases\n"
+                  "  assay list --coverage          models x aspects; exit 1 where a required one has no case\n"
+                  "  assay list --subjects          what can be tested on this machine\n");
   command->add_option("selector", options->selectors, "Which cases (default: all)")->type_name("SELECTOR");
   auto* group = command->add_option_group("what");
   group->add_flag("--models", options->models, "Models with their configs and number of cases");
   group->add_flag("--aspects", options->aspects, "The fourteen aspects with their number of cases");
   group->add_flag("--ops", options->ops, "Ops with their number of op cases and the models that use them");
   group->add_flag("--subjects", options->subjects, "Subjects, their devices and forms");
-  group->add_flag("--coverage", options->coverage, "Cases for each model and aspect");
+  CLI::Option* coverage = group->add_flag("--coverage", options->coverage, "Cases for each model and aspect");
   group->require_option(0, 1);
+  command
+      ->add_option("--subject", options->of_subjects,
+                   "With --coverage: a table for this subject, \"5/7\" where it can run 5 of 7 cases (repeatable)")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->needs(coverage);
   command->callback(
       [options, &invocation] { invocation.action = [options, &invocation] { return list(*options, invocation); }; });
 }

@@ -2,32 +2,37 @@
 // cannot run by accident.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/select.hpp"
+#include "runners/commands/case_templates.hpp"
 #include "runners/commands/commands.hpp"
 
 namespace assay {
 
 namespace {
 
-constexpr const char* kDocument = R"({{
-  "schema": "assay.case/1",
-  "config": "{}",
-  "tier": "ci",
-  "dtype": "float32",
-  "why": "",
-  "legs": [
-    {{"name": "whole", "rows": [{{"input": "{}"}}]}},
-    {{"name": "each", "rows": [{{"input": "{}"}}], "cache": "dynamic", "calls": ["each"]}}
-  ],
-  "agree": [["whole", "each"]]
-}}
-)";
+// "tiny" where there is one, else the first.
+ModelConfig usual_config(const std::filesystem::path& folder, const std::string& model) {
+  std::vector<std::filesystem::path> files;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().ends_with(".config.json")) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  if (files.empty())
+    throw InputError(folder.string(), "there is no config of " + model + " that a case could ask about",
+                     "write one first: cases/README.md, \"Config fields\"");
+  const auto tiny =
+      std::find_if(files.begin(), files.end(), [](const auto& file) { return file.filename() == "tiny.config.json"; });
+  return read_config(tiny == files.end() ? files.front() : *tiny);
+}
 
 int new_case(const std::string& model, const std::string& name, const Invocation& invocation) {
   model_spec(model);
@@ -40,24 +45,14 @@ int new_case(const std::string& model, const std::string& name, const Invocation
       throw InputError("case name", fmt::format("a variant is lower case letters, digits and '_', not '{}'", c));
   const std::vector<std::string> aspects(std::begin(kAspects), std::end(kAspects));
   if (std::find(aspects.begin(), aspects.end(), aspect) == aspects.end())
-    throw InputError("case name", "unknown aspect '" + aspect + "'",
-                     fmt::format("aspects: {}", fmt::join(aspects, " ")));
+    throw InputError("case name", "unknown aspect '" + aspect + "'", "nearest: " + nearest_list(aspect, aspects));
   const std::filesystem::path root = invocation.root();
   const std::filesystem::path folder = root / "cases" / "models" / model;
   const std::filesystem::path file = folder / (name + ".json");
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored))
     throw InputError(file.string(), "exists already", "edit it, or choose another variant");
-  std::string config_name = "tiny", input = "prompt";
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string stem = entry.path().filename().string();
-    if (!stem.ends_with(".config.json")) continue;
-    const ModelConfig config = read_config(entry.path());
-    if (config.name != "tiny" && input != "prompt") continue;
-    config_name = config.name;
-    if (!config.inputs.empty()) input = config.inputs.begin()->first;
-  }
-  write_file(file, fmt::format(kDocument, config_name, input, input));
+  write_file(file, case_template(aspect, usual_config(folder, model)));
   fmt::print(
       "wrote {}\n"
       "next:\n"

@@ -35,19 +35,29 @@ void add_run(CLI::App& app, Invocation& invocation) {
       ->type_name("NAME");
   command->add_option("--tier", request->tier, "smoke, ci or slow, with those before it (default: ci)")
       ->type_name("TIER");
-  command->add_option("--out", request->out, "Folder of results.jsonl")->type_name("DIR")->capture_default_str();
+  CLI::Option* out = command
+                         ->add_option("--out", request->out,
+                                      "Folder of results.jsonl (default: out/latest; out/rerun with --rerun-failed)")
+                         ->type_name("DIR");
   command->add_option("--dump", request->dump, "Write the tensors of failing cases here")->type_name("DIR");
   command->add_option("--repeat", request->repeat, "Run each case N times; differing statuses are FLAKY")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--jobs", request->jobs,
+                   "Worker processes at once, each with one model (default: one for each hardware thread; 1 for a "
+                   "subject on a GPU)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
   command->add_option("--shard", request->shard, "Only every n-th case, from the k-th on")->type_name("k/n");
-  command->add_flag("--resume", request->resume, "Keep the rows that the folder has, run the rest");
+  command->add_flag("--resume", request->resume, "Go on with the run in the folder: keep its rows, run the rest");
   command
       ->add_option("--rerun-failed", request->rerun_failed, "Only what failed or did not finish in this results.jsonl")
       ->type_name("FILE");
-  command->add_option("--timeout", request->timeout_s, "Watchdog: seconds a case may take")
+  command
+      ->add_option("--timeout", request->timeout_s,
+                   "Watchdog: seconds a case may take with all its repetitions, and the opening of a subject")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--fail-on", request->fail_on, "Also fail on this status, e.g. SKIP (repeatable)")
       ->type_name("STATUS");
@@ -55,7 +65,8 @@ void add_run(CLI::App& app, Invocation& invocation) {
     // One value each: `--case ID mamba2` leaves mamba2 to the selectors.
     command->get_option(repeatable)->allow_extra_args(false);
   }
-  command->callback([request, &invocation] {
+  command->callback([request, out, &invocation] {
+    if (out->count() == 0 && !request->rerun_failed.empty() && !request->resume) request->out = "out/rerun";
     invocation.action = [request, &invocation] { return run_cases(*request, invocation, Console::standard()); };
   });
 }

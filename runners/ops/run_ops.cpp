@@ -23,13 +23,15 @@ std::string place_of(const OpSpec& spec, const OpPoint& point, const std::string
 
 class OpRun {
  public:
-  OpRun(const OpCase& op_case, Subject& subject, Subject& reference, const golden::Rule& rule, Verdict& verdict)
+  OpRun(const OpCase& op_case, Subject& subject, Subject& reference, const golden::Rule& rule, Verdict& verdict,
+        Evidence* evidence)
       : op_case_(op_case),
         spec_(op_spec(op_case.op)),
         subject_(subject),
         reference_(reference),
         rule_(rule),
-        verdict_(verdict) {
+        verdict_(verdict),
+        evidence_(evidence) {
     if (op_case.factor > 0) rule_.factor = op_case.factor;
   }
 
@@ -112,8 +114,23 @@ class OpRun {
       if (hollow_.empty() && !expected->hollow.empty()) hollow_ = expected->hollow + " at " + place_;
     }
     tally_.merge(compare_outputs(*expected, result));
-    if (tally_.first) verdict_.leg = place_;
-    return !tally_.first;
+    if (!tally_.first) return true;
+    verdict_.leg = place_;
+    if (evidence_) keep_evidence(call, *expected, result);
+    return false;
+  }
+
+  void keep_evidence(const OpCall& call, const ExpectedOutputs& expected, const OpResult& result) {
+    for (const NamedTensor& input : call.inputs) evidence_->tensors.push_back({"input." + input.name, input.value});
+    for (const auto& [name, tensor] : expected.tensors) {
+      evidence_->tensors.push_back({"expected." + name, tensor.value});
+      HostTensor bound(DType::kF64, {1});
+      bound.values<double>()[0] = tensor.bound;
+      evidence_->tensors.push_back({"bound." + name, std::move(bound)});
+    }
+    for (const NamedTensor& output : result.outputs) evidence_->tensors.push_back({"got." + output.name, output.value});
+    evidence_->text = fmt::format("{}\nfirst out of bounds: {}\nattributes:", place_, tally_.first->probe);
+    for (const auto& [name, value] : call.attributes) evidence_->text += fmt::format(" {}={}", name, value);
   }
 
   const OpCase& op_case_;
@@ -122,6 +139,7 @@ class OpRun {
   Subject& reference_;
   golden::Rule rule_;
   Verdict& verdict_;
+  Evidence* evidence_;
   golden::Tally tally_;
   std::set<std::string> kernels_;
   std::string place_, fallback_, hollow_, refused_;
@@ -143,10 +161,11 @@ std::vector<std::string> forms_for(const OpCase& op_case, const OpPoint& point, 
   return forms;
 }
 
-Verdict run_op_case(const OpCase& op_case, Subject& subject, Subject& reference, golden::Rule rule) {
+Verdict run_op_case(const OpCase& op_case, Subject& subject, Subject& reference, golden::Rule rule,
+                    Evidence* evidence) {
   Verdict verdict = blank_verdict(row_of(op_case), subject.capabilities());
   const auto begin = std::chrono::steady_clock::now();
-  OpRun run(op_case, subject, reference, rule, verdict);
+  OpRun run(op_case, subject, reference, rule, verdict, evidence);
   const auto ends_as = [&](Status status, const std::string& reason) {
     verdict.status = status;
     verdict.reason = run.place().empty() ? reason : run.place() + ": " + reason;

@@ -4,6 +4,7 @@
 #include "cases/spec/op_case.hpp"
 #include "cases/spec/subject.hpp"
 #include "golden/compare.hpp"
+#include "runners/judge.hpp"
 #include "runners/verdict.hpp"
 
 namespace assay {
@@ -15,6 +16,8 @@ std::vector<std::string> forms_for(const OpCase& op_case, const OpPoint& point, 
 // Never throws for what subject, reference or case do wrong: that is the verdict's status and reason. Where subject and
 // reference are one, its other forms are compared with its default; SKIP (no_form) where it has one form only, since a
 // comparison of a number with itself proves nothing.
-Verdict run_op_case(const OpCase& op_case, Subject& subject, Subject& reference, golden::Rule rule = {});
+// evidence: filled for a failing case when given: inputs, expected and got outputs and bounds of the failing call.
+Verdict run_op_case(const OpCase& op_case, Subject& subject, Subject& reference, golden::Rule rule = {},
+                    Evidence* evidence = nullptr);
 
 }  // namespace assay

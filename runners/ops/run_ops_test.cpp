@@ -192,5 +192,24 @@ TEST(RunOps, WhatTheSubjectRefusesIsLeftOutAndShown) {
   EXPECT_EQ(run(conv_case({{"forms", {"chunked"}}})).skip, SkipReason::kNoForm);
 }
 
+TEST(RunOps, AFailingCallLeavesItsTensorsAsEvidence) {
+  OpSubject subject("subject", true, {.wrong_at = 17}), reference("reference");
+  Evidence evidence;
+  const Verdict verdict = run_op_case(conv_case(), subject, reference, {}, &evidence);
+  ASSERT_EQ(verdict.status, Status::kFail) << verdict.reason;
+  std::map<std::string, HostTensor> tensors;
+  for (const NamedTensor& tensor : evidence.tensors) tensors.emplace(tensor.name, tensor.value);
+  for (const char* name : {"input.x", "input.weight", "expected.y", "got.y", "bound.y"})
+    EXPECT_TRUE(tensors.contains(name)) << name;
+  ASSERT_TRUE(verdict.first);
+  EXPECT_EQ(tensors.at("bound." + verdict.first->probe).values<double>()[0], verdict.first->bound);
+  EXPECT_NE(evidence.text.find(verdict.leg), std::string::npos) << evidence.text;
+
+  OpSubject right("subject");
+  Evidence none;
+  run_op_case(conv_case(), right, reference, {}, &none);
+  EXPECT_TRUE(none.tensors.empty());
+}
+
 }  // namespace
 }  // namespace assay

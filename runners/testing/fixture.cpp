@@ -26,7 +26,10 @@ constexpr const char* kConfig = R"({"schema": "assay.config/1", "model": "mamba"
              "hidden_act": "silu", "time_step_rank": 2, "tie_word_embeddings": true},
   "weights": {"kind": "synthetic", "seed": 5}, "profile": {},
   "inputs": {"a": {"tokens": [3, 9, 14, 2, 20, 7, 11, 1, 5]}, "b": {"tokens": [8, 4, 16, 21, 0, 13, 6, 19, 10]},
-             "one": {"tokens": [17]}, "greedy": {"tokens": [2, 12, 22], "greedy": 12}},
+             "one": {"tokens": [17]}, "greedy": {"tokens": [2, 12, 22], "greedy": 12},
+             "logits": {"tokens": [8, 4, 16, 21, 0, 13, 6, 19, 10], "record": "logits"},
+             "beams": {"tokens": [6, 15, 1], "beams": {"width": 2, "steps": 4}, "record": "logits"},
+             "beams_late": {"tokens": [11, 3], "beams": {"width": 2, "steps": 4}, "record": "logits"}},
   "state_cuts": [1, 4, 9]})";
 
 std::string case_text(const std::string& legs, const std::string& agree) {
@@ -60,6 +63,48 @@ Trace forward(Session& session, const std::vector<int64_t>& tokens) {
   Call call;
   call.tokens = HostTensor({1, static_cast<int64_t>(tokens.size())}, tokens);
   return session.forward(call);
+}
+
+// All sequences run whole at every step, all candidates sorted.
+golden::BeamRecord search(Model& model, const std::vector<int64_t>& prompt, const Input::Beams& beams) {
+  using Candidate = std::pair<double, std::vector<int64_t>>;
+  std::vector<Candidate> kept{{0, {}}};
+  golden::BeamRecord record;
+  for (int64_t step = 0; step < beams.steps; ++step) {
+    std::vector<Candidate> candidates;
+    for (const auto& [sum, sequence] : kept) {
+      std::vector<int64_t> tokens = prompt;
+      tokens.insert(tokens.end(), sequence.begin(), sequence.end());
+      const Trace trace = forward(*model.start(SessionOptions()), tokens);
+      const HostTensor& logits = trace.probes.back().value;
+      const int64_t vocabulary = logits.shape()[2], begin = logits.count() - vocabulary;
+      double total = 0;
+      for (int64_t v = 0; v < vocabulary; ++v) total += std::exp(logits.at(begin + v));
+      for (int64_t v = 0; v < vocabulary; ++v) {
+        candidates.emplace_back(sum + logits.at(begin + v) - std::log(total), sequence);
+        candidates.back().second.push_back(v);
+      }
+    }
+    std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    golden::BeamStep found;
+    for (size_t i = 0; i <= static_cast<size_t>(beams.width); ++i) {
+      found.log_probs.push_back(static_cast<float>(candidates[i].first));
+      if (i == static_cast<size_t>(beams.width)) break;
+      const std::vector<int64_t>& sequence = candidates[i].second;
+      found.tokens.push_back(sequence.back());
+      for (size_t k = 0; k < kept.size(); ++k)
+        if (std::equal(kept[k].second.begin(), kept[k].second.end(), sequence.begin()))
+          found.sources.push_back(static_cast<int64_t>(k));
+    }
+    candidates.resize(static_cast<size_t>(beams.width));
+    kept = std::move(candidates);
+    record.steps.push_back(std::move(found));
+  }
+  for (const auto& [sum, sequence] : kept) {
+    record.sequences.push_back(sequence);
+    record.scores.push_back(static_cast<float>(sum / static_cast<double>(beams.steps)));
+  }
+  return record;
 }
 
 }  // namespace
@@ -106,8 +151,10 @@ golden::Golden recorded(Subject& subject, const ModelConfig& config, const std::
   }
   const Trace trace = forward(*model->start(options), golden.tokens);
   const auto length = static_cast<int64_t>(golden.tokens.size());
+  golden.is_logits_only = config.input(input).is_logits_only;
   for (const NamedTensor& probe : trace.probes)
-    golden.probes.push_back(record(probe.name, tail(probe.value.shape(), 2), length, probe.value));
+    if (!golden.is_logits_only || probe.name == "logits")
+      golden.probes.push_back(record(probe.name, tail(probe.value.shape(), 2), length, probe.value));
   const HostTensor& logits = trace.probes.back().value;
   const int64_t vocabulary = logits.shape()[2];
   for (int64_t p = 0; p < length; ++p) {
@@ -116,8 +163,8 @@ golden::Golden recorded(Subject& subject, const ModelConfig& config, const std::
     std::partial_sort(row.begin(), row.begin() + 2, row.end(), std::greater<>());
     golden.gap.push_back(row[0] - row[1]);
   }
-  for (const int64_t cut : config.state_cuts) {
-    if (cut > length) continue;
+  if (config.input(input).beams) golden.beams = search(*model, golden.prompt, *config.input(input).beams);
+  for (const int64_t cut : config.cuts_of(config.input(input))) {
     const std::unique_ptr<Session> session = model->start(options);
     forward(*session, std::vector<int64_t>(golden.tokens.begin(), golden.tokens.begin() + cut));
     golden::StateRecord states{cut, {}};

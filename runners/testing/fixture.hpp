@@ -27,7 +27,9 @@ class Folder {
 
 Subject& tiny_subject();  // opened once for the test program
 
-ModelConfig small_config();  // mamba/small: inputs a (9 tokens), b (9, other from the first), one, greedy (3 and 12)
+ModelConfig
+small_config();  // mamba/small: inputs a (9 tokens), b (9, other from the first), one, greedy (3 and 12), logits (b's,
+                 // recorded without other probes), beams (3) and beams_late (2), each 2 beams for 4 steps
 
 // A case of mamba/small from its legs and agree lists as JSON text.
 Case small_case(const std::string& legs, const std::string& agree = "[]");

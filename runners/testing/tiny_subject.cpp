@@ -6,7 +6,9 @@
 //   skip                   D is dropped                       nan      a NaN in the second layer's output
 //   missing                the probe norm_f is not returned   shape    logits lack their last column
 //   stale                  reset() keeps the scan state
+//   unordered              reorder() does nothing             half_ordered   it leaves the second layer's scan state
 //   deaf                   every token is read as token 0     fallback   says it is accelerated, names no kernel
+//   open                   opening it takes for ever
 #include <unistd.h>
 
 #include <algorithm>
@@ -114,6 +116,16 @@ class TinySession : public Session {
   }
 
   int64_t length() const override { return length_; }
+  void reorder(const std::vector<int64_t>& source) override {
+    const std::vector<RowState> old = rows_;
+    for (size_t b = 0; b < source.size(); ++b) {
+      const RowState& from = old[static_cast<size_t>(source[b])];
+      if (has_fault("unordered", options_.rows)) continue;
+      rows_[b].conv = from.conv;
+      rows_[b].ssm[0] = from.ssm[0];
+      if (!has_fault("half_ordered", options_.rows)) rows_[b].ssm[1] = from.ssm[1];
+    }
+  }
   void reset() override { clear(has_fault("stale", options_.rows)); }
 
  private:
@@ -238,6 +250,7 @@ class TinyModel : public Model {
 class TinySubject : public Subject {
  public:
   TinySubject() {
+    while (has_fault("open", 0)) sleep(1);
     capabilities_.name = "tiny";
     capabilities_.device = "cpu";
     capabilities_.versions = {"tiny 1"};
@@ -245,6 +258,7 @@ class TinySubject : public Subject {
     capabilities_.compute_dtypes = capabilities_.weight_dtypes = {DType::kF32};
     capabilities_.caches = {CacheKind::kNone, CacheKind::kDynamic};
     capabilities_.residencies = {Residency::kResident};
+    capabilities_.can_reorder = true;
     capabilities_.is_accelerated = has_fault("fallback", 0);
   }
   const Capabilities& capabilities() const override { return capabilities_; }

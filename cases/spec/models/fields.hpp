@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cases/spec/model_config.hpp"
 
@@ -14,7 +15,10 @@ namespace assay {
 
 class FieldReader {
  public:
-  explicit FieldReader(const ModelConfig& config) : config_(config) {}
+  explicit FieldReader(const ModelConfig& config) : config_(config), fields_(config.fields) {}
+
+  // The reader of the object under `name` (the text_config of a multimodal file). InputError if it is no object.
+  FieldReader section(const char* name) const;
 
   // No released model comes near; twice the product of two such sizes still fits an int64.
   static constexpr int64_t kLargestSize = int64_t{1} << 30;
@@ -27,10 +31,27 @@ class FieldReader {
   std::pair<double, double> limits(const char* name, std::pair<double, double> otherwise) const;
   // int(expand * hidden_size), as Python computes it.
   int64_t expanded(int64_t hidden_size, double otherwise) const;
-  bool has(const char* name) const { return config_.fields.contains(name); }
+  // A finite number of any sign.
+  double number(const char* name, double otherwise) const;
+  // `count` finite numbers, or `otherwise` where the field is absent.
+  std::vector<double> numbers(const char* name, std::vector<double> otherwise) const;
+  // `count` whole numbers from least to most each; an empty list where the field is absent.
+  std::vector<int64_t> sizes(const char* name, int64_t least, int64_t most) const;
+  // One of the words; `otherwise` where the field is absent.
+  std::string word(const char* name, std::string_view otherwise, std::initializer_list<std::string_view> allowed) const;
+  // A list of `count` of the words (any length from 1 where count is 0); empty where the field is absent.
+  std::vector<std::string> words(const char* name, int64_t count,
+                                 std::initializer_list<std::string_view> allowed) const;
+  // There and not null: upstream writes null where a field keeps its derived value.
+  bool has(const char* name) const;
+  // There and null, where that means another value than the field's absence.
+  bool is_null(const char* name) const;
+  const nlohmann::json& value(const char* name) const { return fields_.at(name); }
 
-  // InputError for a field that is not in the list, with the nearest names.
+  // InputError for a field that is not in the list, with the nearest names, and for one that changes no numbers and is
+  // of the wrong kind.
   void check_known(std::initializer_list<const char*> known) const;
+  void check_known(const std::vector<std::string>& known) const;
   // Fields that must have this value if they are there at all.
   void check_word(const char* name, std::string_view only) const;
   // A field that does not matter here, but must be a boolean if it is there at all.
@@ -44,9 +65,14 @@ class FieldReader {
   [[noreturn]] void refuse(const char* name, const std::string& expected) const;
 
  private:
+  FieldReader(const ModelConfig& config, const nlohmann::json& fields, std::string pointer)
+      : config_(config), fields_(fields), pointer_(std::move(pointer)) {}
+
   std::string where(const std::string& name) const;
 
   const ModelConfig& config_;
+  const nlohmann::json& fields_;
+  std::string pointer_ = "/config";
 };
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cases/spec/blocks/pure_backbone.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/models/fields.hpp"
 
@@ -28,6 +29,17 @@ MambaFields mamba_fields(const ModelConfig& config) {
   f.use_conv_bias = read.flag("use_conv_bias", true);
   f.tie_word_embeddings = read.flag("tie_word_embeddings", true);
   return f;
+}
+
+MambaMixerShape MambaFields::mixer() const {
+  return {.hidden_size = hidden_size,
+          .intermediate_size = intermediate_size,
+          .state_size = state_size,
+          .conv_kernel = conv_kernel,
+          .time_step_rank = time_step_rank,
+          .has_bias = use_bias,
+          .has_conv_bias = use_conv_bias,
+          .out_scale = tie_word_embeddings ? 4.0 : 1.0};
 }
 
 namespace {
@@ -81,57 +93,12 @@ void check(const ModelConfig& config) {
 
 std::vector<WeightSpec> weights(const ModelConfig& config) {
   const MambaFields f = mamba_fields(config);
-  const int64_t H = f.hidden_size, I = f.intermediate_size, N = f.state_size, R = f.time_step_rank;
-  std::vector<WeightSpec> table;
-  table.push_back({"backbone.embeddings.weight", {f.vocab_size, H}, Role::kEmbedding, H, {}});
-  for (int64_t l = 0; l < f.num_hidden_layers; ++l) {
-    const std::string layer = fmt::format("backbone.layers.{}.", l), mixer = layer + "mixer.";
-    table.push_back({layer + "norm.weight", {H}, Role::kNorm, 1, {}});
-    table.push_back({mixer + "in_proj.weight", {2 * I, H}, Role::kInProj, H, {}});
-    if (f.use_bias) table.push_back({mixer + "in_proj.bias", {2 * I}, Role::kLinearBias, 1, {}});
-    table.push_back({mixer + "conv1d.weight", {I, 1, f.conv_kernel}, Role::kConv, f.conv_kernel, {}});
-    if (f.use_conv_bias) table.push_back({mixer + "conv1d.bias", {I}, Role::kConvBias, 1, {}});
-    // B and C multiply each other, dt_low goes through another projection: unlike scales keep all three visible.
-    table.push_back({mixer + "x_proj.weight", {R + 2 * N, I}, Role::kXProj, I, {{0, R, 2.0}}});
-    table.push_back({mixer + "dt_proj.weight", {I, R}, Role::kDtProj, R, {}});
-    table.push_back({mixer + "dt_proj.bias", {I}, Role::kDtBias, 1, {}});
-    table.push_back({mixer + "A_log", {I, N}, Role::kALog, 1, {}});
-    table.push_back({mixer + "D", {I}, Role::kSkip, 1, {}});
-    // A tied head favours a token's own embedding: the blocks must add more than it.
-    table.push_back(
-        {mixer + "out_proj.weight", {H, I}, Role::kOutProj, I, {{0, H, f.tie_word_embeddings ? 4.0 : 1.0}}});
-    if (f.use_bias) table.push_back({mixer + "out_proj.bias", {H}, Role::kLinearBias, 1, {}});
-  }
-  table.push_back({"backbone.norm_f.weight", {H}, Role::kNorm, 1, {}});
-  if (!f.tie_word_embeddings) table.push_back({"lm_head.weight", {f.vocab_size, H}, Role::kHead, H, {}});
-  return table;
+  return pure_weights({f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings}, f.mixer());
 }
 
 std::vector<ProbeSpec> probes(const ModelConfig& config) {
   const MambaFields f = mamba_fields(config);
-  const int64_t H = f.hidden_size, I = f.intermediate_size, N = f.state_size, R = f.time_step_rank;
-  std::vector<ProbeSpec> table;
-  table.push_back({"embed", {H}, false, "embedding", -1, 1});
-  for (int64_t l = 0; l < f.num_hidden_layers; ++l) {
-    const std::string layer = fmt::format("layers.{}.", l), mixer = layer + "mixer.";
-    table.push_back({layer + "norm", {H}, false, "rms_norm", l, 1});
-    table.push_back({mixer + "in_proj", {2 * I}, false, "linear", l, 1});
-    table.push_back({mixer + "conv1d", {I}, false, "causal_conv1d", l, 1});
-    table.push_back({mixer + "x_proj", {R + 2 * N}, false, "linear", l, 1});
-    table.push_back({mixer + "dt", {I}, false, "dt", l, 1});
-    table.push_back({mixer + "scan", {I}, false, "selective_scan", l, 1});
-    table.push_back({mixer + "gate", {I}, false, "gate", l, 1});
-    table.push_back({mixer + "out_proj", {H}, false, "linear", l, 1});
-    table.push_back({layer + "out", {H}, false, "residual", l, 1});
-  }
-  table.push_back({"norm_f", {H}, false, "rms_norm", -1, 1});
-  table.push_back({"logits", {f.vocab_size}, false, "linear", -1, 1});
-  for (int64_t l = 0; l < f.num_hidden_layers; ++l) {
-    const std::string mixer = fmt::format("layers.{}.mixer.", l);
-    table.push_back({mixer + "conv_state", {I, f.conv_kernel}, true, "causal_conv1d", l, 1});
-    table.push_back({mixer + "ssm_state", {I, N}, true, "selective_scan", l, 1});
-  }
-  return table;
+  return pure_probes({f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings}, f.mixer());
 }
 
 std::vector<std::string> ops(const ModelConfig&) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "cases/spec/blocks/mamba_mixer.hpp"
 #include "cases/spec/model_config.hpp"
 
 namespace assay {
@@ -24,6 +25,8 @@ struct MambaFields {
   bool use_bias;  // in_proj and out_proj
   bool use_conv_bias;
   bool tie_word_embeddings;
+
+  MambaMixerShape mixer() const;
 };
 
 MambaFields mamba_fields(const ModelConfig& config);  // InputError naming file, pointer and what was expected

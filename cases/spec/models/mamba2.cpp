@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "cases/spec/blocks/pure_backbone.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/models/fields.hpp"
 
@@ -38,6 +39,23 @@ Mamba2Fields mamba2_fields(const ModelConfig& config) {
   f.use_conv_bias = read.flag("use_conv_bias", true);
   f.tie_word_embeddings = read.flag("tie_word_embeddings", false);
   return f;
+}
+
+Mamba2MixerShape Mamba2Fields::mixer() const {
+  return {.hidden_size = hidden_size,
+          .intermediate_size = intermediate_size,
+          .state_size = state_size,
+          .conv_kernel = conv_kernel,
+          .heads = num_heads,
+          .head_dim = head_dim,
+          .groups = n_groups,
+          .chunk_size = chunk_size,
+          .epsilon = layer_norm_epsilon,
+          .dt_min = dt_min,
+          .dt_max = dt_max,
+          .has_in_bias = use_bias,
+          .has_out_bias = use_bias,
+          .has_conv_bias = use_conv_bias};
 }
 
 namespace {
@@ -90,66 +108,14 @@ void check(const ModelConfig& config) {
   read.check_elements(2 * static_cast<double>(f.vocab_size) * H, (3 * I + C) * H + 12 * C + I * N, f.num_hidden_layers);
 }
 
-// Groups of x at unlike scales: a gated norm over all of I instead of over each group then shows.
-std::vector<WeightSpec::RowScale> group_scales(const Mamba2Fields& f) {
-  const int64_t I = f.intermediate_size, width = I / f.n_groups;
-  std::vector<WeightSpec::RowScale> scales;
-  for (int64_t g = 0; g < f.n_groups; ++g)
-    scales.push_back({I + g * width, I + (g + 1) * width, g % 2 == 0 ? 0.6 : 1.8});
-  const int64_t dt_rows = I + f.conv_dim();
-  // dt must differ from token to token without leaving the useful range of softplus.
-  scales.push_back({dt_rows, dt_rows + f.num_heads, 0.5});
-  return scales;
-}
-
 std::vector<WeightSpec> weights(const ModelConfig& config) {
   const Mamba2Fields f = mamba2_fields(config);
-  const int64_t H = f.hidden_size, I = f.intermediate_size, projected = I + f.conv_dim() + f.num_heads;
-  std::vector<WeightSpec> table;
-  table.push_back({"backbone.embeddings.weight", {f.vocab_size, H}, Role::kEmbedding, H, {}});
-  for (int64_t l = 0; l < f.num_hidden_layers; ++l) {
-    const std::string layer = fmt::format("backbone.layers.{}.", l), mixer = layer + "mixer.";
-    table.push_back({layer + "norm.weight", {H}, Role::kNorm, 1, {}});
-    table.push_back({mixer + "dt_bias", {f.num_heads}, Role::kDtBias, 1, {}});
-    table.push_back({mixer + "A_log", {f.num_heads}, Role::kALog, 1, {}});
-    table.push_back({mixer + "D", {f.num_heads}, Role::kSkip, 1, {}});
-    table.push_back({mixer + "in_proj.weight", {projected, H}, Role::kInProj, H, group_scales(f)});
-    if (f.use_bias) table.push_back({mixer + "in_proj.bias", {projected}, Role::kLinearBias, 1, {}});
-    table.push_back({mixer + "conv1d.weight", {f.conv_dim(), 1, f.conv_kernel}, Role::kConv, f.conv_kernel, {}});
-    if (f.use_conv_bias) table.push_back({mixer + "conv1d.bias", {f.conv_dim()}, Role::kConvBias, 1, {}});
-    table.push_back({mixer + "norm.weight", {I}, Role::kGatedNorm, 1, {}});
-    table.push_back({mixer + "out_proj.weight", {H, I}, Role::kOutProj, I, {}});
-    if (f.use_bias) table.push_back({mixer + "out_proj.bias", {H}, Role::kLinearBias, 1, {}});
-  }
-  table.push_back({"backbone.norm_f.weight", {H}, Role::kNorm, 1, {}});
-  if (!f.tie_word_embeddings) table.push_back({"lm_head.weight", {f.vocab_size, H}, Role::kHead, H, {}});
-  return table;
+  return pure_weights({f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings}, f.mixer());
 }
 
 std::vector<ProbeSpec> probes(const ModelConfig& config) {
   const Mamba2Fields f = mamba2_fields(config);
-  const int64_t H = f.hidden_size, I = f.intermediate_size, C = f.conv_dim(), Nh = f.num_heads, P = f.head_dim;
-  std::vector<ProbeSpec> table;
-  table.push_back({"embed", {H}, false, "embedding", -1, 1});
-  for (int64_t l = 0; l < f.num_hidden_layers; ++l) {
-    const std::string layer = fmt::format("layers.{}.", l), mixer = layer + "mixer.";
-    table.push_back({layer + "norm", {H}, false, "rms_norm", l, 1});
-    table.push_back({mixer + "in_proj", {I + C + Nh}, false, "linear", l, 1});
-    table.push_back({mixer + "conv1d", {C}, false, "causal_conv1d", l, 1});
-    table.push_back({mixer + "dt", {Nh}, false, "dt", l, 1});
-    table.push_back({mixer + "ssd", {Nh, P}, false, "ssd", l, 1});
-    table.push_back({mixer + "norm", {I}, false, "gated_rms_norm", l, 1});
-    table.push_back({mixer + "out_proj", {H}, false, "linear", l, 1});
-    table.push_back({layer + "out", {H}, false, "residual", l, 1});
-  }
-  table.push_back({"norm_f", {H}, false, "rms_norm", -1, 1});
-  table.push_back({"logits", {f.vocab_size}, false, "linear", -1, 1});
-  for (int64_t l = 0; l < f.num_hidden_layers; ++l) {
-    const std::string mixer = fmt::format("layers.{}.mixer.", l);
-    table.push_back({mixer + "conv_state", {C, f.conv_kernel}, true, "causal_conv1d", l, 1});
-    table.push_back({mixer + "ssm_state", {Nh, P, f.state_size}, true, "ssd", l, Nh});
-  }
-  return table;
+  return pure_probes({f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings}, f.mixer());
 }
 
 std::vector<std::string> ops(const ModelConfig&) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "cases/spec/blocks/mamba2_mixer.hpp"
 #include "cases/spec/model_config.hpp"
 
 namespace assay {
@@ -28,6 +29,7 @@ struct Mamba2Fields {
   bool use_conv_bias;
   bool tie_word_embeddings;
   int64_t conv_dim() const { return intermediate_size + 2 * n_groups * state_size; }
+  Mamba2MixerShape mixer() const;
 };
 
 Mamba2Fields mamba2_fields(const ModelConfig& config);

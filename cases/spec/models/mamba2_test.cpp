@@ -89,12 +89,12 @@ TEST(Mamba2Fields, TimeStepLimit) {
   EXPECT_EQ(fields_with("time_step_limit", {0.05, 0.6}).dt_min, 0.05);
   EXPECT_EQ(fields_with("time_step_limit", {0.05, 0.6}).dt_max, 0.6);
   EXPECT_EQ(fields_with("time_step_limit", {0.5, 0.5}).dt_max, 0.5);
+  EXPECT_EQ(fields_with("time_step_limit", nullptr).dt_max, infinity);
   const Json infinite = {{"__float__", "Infinity"}};
-  for (const Json& wrong :
-       std::vector<Json>{Json::array({0.6, 0.05}), Json::array({0.6}), Json::array({0, 1, 2}), Json::array({-1, 1}),
-                         Json(0.5), Json(nullptr), Json::array({infinite, infinite}), Json::array({0, nullptr}),
-                         Json::array({0, "NaN"}), Json::array({0, "1"}), Json::array({0, {{"__float__", "NaN"}}}),
-                         Json::array({0, {{"__float__", "Infinity"}, {"x", 1}}})})
+  for (const Json& wrong : std::vector<Json>{
+           Json::array({0.6, 0.05}), Json::array({0.6}), Json::array({0, 1, 2}), Json::array({-1, 1}), Json(0.5),
+           Json::array({infinite, infinite}), Json::array({0, nullptr}), Json::array({0, "NaN"}), Json::array({0, "1"}),
+           Json::array({0, {{"__float__", "NaN"}}}), Json::array({0, {{"__float__", "Infinity"}, {"x", 1}}})})
     expect_refused("time_step_limit", wrong, {"[lo, hi]"});
 }
 

@@ -1,0 +1,23 @@
+// A checkpoint: a folder in Hugging Face layout. open_weights (weights.hpp) makes of it the model's canonical tensors:
+// the files are opened, config.json is held against the config, names and shapes against the table of weights.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "cases/spec/model_config.hpp"
+#include "cases/spec/weight_source.hpp"
+
+namespace assay {
+
+// model.safetensors, or the shards that model.safetensors.index.json names, under the names they have in the files.
+// InputError naming file and tensor for whatever a reader of the file could not trust; UnsupportedError for .bin.
+std::shared_ptr<const WeightSource> open_checkpoint(const std::filesystem::path& directory);
+
+// Holds config.json, if the folder has one, against the config: a field that both have must have the same value, else
+// InputError naming it and both. Not compared: null (the original derives the value), fields that change no numbers
+// (dtype, architectures, use_cache, token ids, ...). Layer types may be spelled either way, and the fields of a text
+// model may stand in text_config.
+void check_fields(const ModelConfig& config, const std::filesystem::path& directory);
+
+}  // namespace assay

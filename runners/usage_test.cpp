@@ -1,0 +1,95 @@
+// What the command line refuses, and the advice it gives.
+#include <gtest/gtest.h>
+
+#include "runners/testing/runs.hpp"
+
+namespace assay {
+namespace {
+
+using testing::Ended;
+using testing::Runs;
+using testing::shell;
+namespace fs = std::filesystem;
+
+TEST_F(Runs, ATimeoutIsASensibleNumberOfSeconds) {
+  for (const char* bad : {"nan", "inf", "1e300", "0", "-1", "604801"})
+    expect_ends(run(std::string("mamba --timeout ") + bad), 2, {"--timeout"});
+  EXPECT_EQ(run("mamba --timeout 604800").code, 0);
+}
+
+TEST_F(Runs, ASubjectThatIsSlowToOpenIsNotAWrongSubject) {
+  expect_ends(run("mamba --timeout 1", "open"), 3, {"opening it took more than 1 s", "--timeout"});
+}
+
+TEST_F(Runs, TheTimeoutHoldsForAllRepetitions) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Ended ended = run("--case mamba/logits.a --repeat 1000000 --timeout 2");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  EXPECT_EQ(ended.code, 1) << ended.text;
+  EXPECT_EQ(rows().at("mamba/logits.a").status, Status::kTimeout);
+  EXPECT_NE(rows().at("mamba/logits.a").reason.find("of 1000000"), std::string::npos) << ended.text;
+}
+
+TEST_F(Runs, AFullStandardOutputEndsWith3) {
+  const auto full = [](const std::string& command) { return shell("{ " + command + " > /dev/full; }"); };
+  const std::vector<std::string> text{"standard output: No space left on device"};
+  expect_ends(full(tiny("mamba")), 3, text);
+  for (const char* arguments : {"list", "show mamba/logits.a", "list --models", "run --help"})
+    expect_ends(full(command(arguments)), 3, text);
+  EXPECT_EQ(rows().size(), 4U) << "the rows are on disk all the same";
+  for (int i = 0; i < 200; ++i)
+    fs::copy_file(root() / "cases/models/mamba/logits.a.json",
+                  root() / fmt::format("cases/models/mamba/logits.copy{}.json", i));
+  expect_ends(full(command("list")), 3, text);
+}
+
+TEST_F(Runs, AFileOfSelectorsIsARegularFile) {
+  expect_ends(shell("timeout 10 " + command("list @/dev/zero")), 2, {"/dev/zero", "regular file"});
+  expect_ends(shell(command("list @nofile")), 2, {"no file 'nofile'", "one selector a line"});
+  write_file(root() / "big", std::string((1 << 20) + 1, 'x'));
+  expect_ends(shell(command("list @" + shell_quoted((root() / "big").string()))), 2, {"1 MiB"});
+  write_file(root() / "some", "mamba/logits.a  # one\n");
+  expect_ends(shell(command("list @" + shell_quoted((root() / "some").string()))), 0, {"mamba/logits.a"});
+}
+
+TEST_F(Runs, WrongOptionsComeWithAdvice) {
+  expect_ends(shell(command("run mamba --out ''")), 2, {"--out", "out/latest"});
+  expect_ends(run("mamba --fail-on SKIPP"), 2, {"unknown status 'SKIPP'", "nearest: SKIP"});
+  expect_ends(run("--case mamba/logits.a --shard 2/2"), 2, {"holds none of the 1 selected", "at most 1 shards"});
+  const std::string subject = shell_quoted(ASSAY_TINY_SUBJECT);
+  expect_ends(run("mamba --subject " + subject), 2, {"given twice"});
+}
+
+TEST_F(Runs, OnlyCloseNamesAreSuggested) {
+  const Ended ended = shell(command("list nosuch"));
+  expect_ends(ended, 2, {"no model or case 'nosuch'", "models: ", "model:", "assay list"});
+  EXPECT_EQ(ended.text.find("nearest"), std::string::npos) << ended.text;
+  expect_ends(shell(command("list mambo")), 2, {"nearest: mamba"});
+}
+
+TEST_F(Runs, AMisspeltFieldIsNamedWithTheNearest) {
+  const fs::path file = root() / "cases/models/mamba/logits.a.json";
+  nlohmann::json document = read_json(file);
+  document["teir"] = document["tier"];
+  document.erase("tier");
+  write_file(file, document.dump());
+  expect_ends(shell(command("list")), 2, {"/teir", "did you mean \"tier\"?"});
+}
+
+TEST_F(Runs, AVariantIsLowerCase) {
+  fs::copy_file(root() / "cases/models/mamba/logits.a.json", root() / "cases/models/mamba/logits.A2.json");
+  expect_ends(shell(command("list")), 2, {"logits.A2.json", "lower case"});
+}
+
+TEST_F(Runs, TheHintOfAMissingGoldenNamesItsConfig) {
+  fs::remove(root() / "golden/models/mamba/small.a.f32.json");
+  expect_ends(run("--case mamba/logits.a"), 1, {"NO_GOLDEN", "assay golden record config:mamba/small --missing"});
+}
+
+TEST_F(Runs, NothingPendingIsNoError) {
+  expect_ends(shell(command("golden review")), 0, {"nothing is pending"});
+  expect_ends(shell(command("golden accept")), 0, {"nothing is pending"});
+}
+
+}  // namespace
+}  // namespace assay
