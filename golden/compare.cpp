@@ -132,7 +132,7 @@ void Tally::merge(const Tally& later) {
   if (!first) first = later.first;
 }
 
-Bounds bounds_of(const Record& record, const Rule& rule) {
+Bounds bounds_of(const Record& record, const Rule& rule, int64_t steps) {
   const auto positions = static_cast<size_t>(record.positions);
   require(record.floor.size() == positions && record.norm_floor.size() == positions && record.norm.size() == positions,
           record, "floors and norms must be one a position");
@@ -141,7 +141,7 @@ Bounds bounds_of(const Record& record, const Rule& rule) {
               std::all_of(record.norm_floor.begin(), record.norm_floor.end(), is_floor) && is_floor(record.scale),
           record, "floors and scale must be finite and not negative");
   const double middle = median(record.floor), norm_middle = median(record.norm_floor);
-  const double ulps = rule.ulps * kEpsilon;
+  const double ulps = rule.ulps * kEpsilon * std::max(1.0, std::sqrt(static_cast<double>(steps) / 16));
   Bounds bounds;
   for (size_t p = 0; p < positions; ++p) {
     const double floor = record.floor[p], norm_floor = record.norm_floor[p];

@@ -56,7 +56,11 @@ struct Tally {
 struct Bounds {
   std::vector<double> element, norm;  // [positions]
 };
-Bounds bounds_of(const Record& record, const Rule& rule);
+// steps: tokens that a state has taken in. The floor of a state comes from the original's chunked sums; a recurrence
+// adds a rounding a token, and those sum up as the root of their number, so beyond 16 tokens the ulps grow by
+// sqrt(steps / 16). Measured: after 200 tokens a right recurrence differs from the chunked form by 45 ulp of a state's
+// norm.
+Bounds bounds_of(const Record& record, const Rule& rule, int64_t steps = 1);
 
 // One row of a sequence probe. got: [B, L, ...] float32; columns [column, column + count) of batch row `row` hold the
 // positions [position, position + count) of the record.

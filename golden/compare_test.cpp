@@ -67,6 +67,17 @@ TEST(Bounds, MedianProtectsALuckyZero) {
   EXPECT_EQ(bounds.norm[0], 0.5);
 }
 
+TEST(Bounds, OfAStateGrowWithTheRootOfItsSteps) {
+  Record record{.name = "s", .shape = {1}, .positions = 1, .values = {2}, .norm = {2}, .floor = {0}, .norm_floor = {0}};
+  record.scale = 2;
+  const double few = bounds_of(record, {}, 16).element[0];
+  EXPECT_EQ(few, bounds_of(record, {}).element[0]);
+  EXPECT_DOUBLE_EQ(bounds_of(record, {}, 64).element[0], 2 * few);
+  EXPECT_DOUBLE_EQ(bounds_of(record, {}, 144).norm[0], 3 * bounds_of(record, {}, 1).norm[0]);
+  record.floor = {1};
+  EXPECT_EQ(bounds_of(record, {}, 64).element[0], 8.0);
+}
+
 TEST(Bounds, AreNeverBelowAFewUlpOfTheScale) {
   Record record = small();
   record.floor = record.norm_floor = {0, 0, 0};

@@ -79,10 +79,10 @@ Judge::Judge(const std::vector<ProbeSpec>& probes, const golden::Rule& rule, boo
   }
 }
 
-const golden::Bounds& Judge::bounds(const golden::Record& record) {
+const golden::Bounds& Judge::bounds(const golden::Record& record, int64_t steps) {
   const auto found = bounds_.find(&record);
   return found != bounds_.end() ? found->second
-                                : bounds_.emplace(&record, golden::bounds_of(record, rule_)).first->second;
+                                : bounds_.emplace(&record, golden::bounds_of(record, rule_, steps)).first->second;
 }
 
 bool Judge::add(golden::Tally tally, const std::string& leg, int64_t step, int64_t row) {
@@ -168,7 +168,8 @@ void Judge::compare_states(const LegPlan& plan, const CallRecord& record, const 
       for (const golden::Record& recorded : cuts[b]->states) {
         if (recorded.name != name) continue;
         const auto row = static_cast<int64_t>(b);
-        if (add(golden::compare_state(recorded, bounds(recorded), got->value, row), plan.name, record.step, row))
+        if (add(golden::compare_state(recorded, bounds(recorded, cuts[b]->cut), got->value, row), plan.name,
+                record.step, row))
           collect(neighbour(states, got, -1), *got, neighbour(states, got, 1), recorded, &record);
       }
     }
