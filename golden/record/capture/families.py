@@ -5,7 +5,7 @@ every layer kind of a family. A module that several layers share is hooked once 
 computing.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -37,6 +37,22 @@ class Parts:
 
 
 _PURE = Parts(backbone="backbone", embedding="embeddings", final_norm="norm_f", norm="norm", mixer=("mixer",))
+_HYBRID = Parts(
+    final_norm="final_layernorm",
+    ff_norm="pre_ff_layernorm",
+    mixer=("mamba",),
+    attention=("self_attn",),
+    dense=("feed_forward",),
+)
+_LFM2 = Parts(
+    final_norm="embedding_norm",
+    norm="operator_norm",
+    ff_norm="ffn_norm",
+    mixer=("conv",),
+    attention=("self_attn",),
+    dense=("feed_forward",),
+    down="w2",
+)
 _QWEN = Parts(
     ff_norm="post_attention_layernorm",
     mixer=("linear_attn",),
@@ -52,19 +68,9 @@ _FAMILIES = {
     "mamba": _PURE,
     "mamba2": _PURE,
     "falcon_mamba": _PURE,
-    "bamba": Parts(
-        final_norm="final_layernorm",
-        ff_norm="pre_ff_layernorm",
-        mixer=("mamba",),
-        attention=("self_attn",),
-        dense=("feed_forward",),
-    ),
-    "falcon_h1": Parts(
-        final_norm="final_layernorm",
-        ff_norm="pre_ff_layernorm",
-        mixer=("mamba",),
-        attention=("self_attn",),
-        dense=("feed_forward",),
+    "bamba": _HYBRID,
+    "falcon_h1": replace(
+        _HYBRID,
         embedding_multiplier="embedding_multiplier",
         logits_multiplier="lm_head_multiplier",
     ),
@@ -78,33 +84,9 @@ _FAMILIES = {
         logits_divisor="logits_scaling",
         down="output_linear",
     ),
-    "jamba": Parts(
-        final_norm="final_layernorm",
-        ff_norm="pre_ff_layernorm",
-        mixer=("mamba",),
-        attention=("self_attn",),
-        dense=("feed_forward",),
-        routed=("feed_forward",),
-    ),
-    "lfm2": Parts(
-        final_norm="embedding_norm",
-        norm="operator_norm",
-        ff_norm="ffn_norm",
-        mixer=("conv",),
-        attention=("self_attn",),
-        dense=("feed_forward",),
-        down="w2",
-    ),
-    "lfm2_moe": Parts(
-        final_norm="embedding_norm",
-        norm="operator_norm",
-        ff_norm="ffn_norm",
-        mixer=("conv",),
-        attention=("self_attn",),
-        dense=("feed_forward",),
-        routed=("feed_forward",),
-        down="w2",
-    ),
+    "jamba": replace(_HYBRID, routed=("feed_forward",)),
+    "lfm2": _LFM2,
+    "lfm2_moe": replace(_LFM2, routed=("feed_forward",)),
     "nemotron_h": Parts(
         embedding="embeddings",
         final_norm="norm_f",
