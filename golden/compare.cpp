@@ -25,6 +25,14 @@ double median(std::vector<float> values) {
   return (upper + *std::max_element(values.begin(), values.begin() + middle)) / 2;
 }
 
+// No less than the median, which two values have between them.
+double upper_quartile(std::vector<float> values) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<ptrdiff_t>(3 * (values.size() - 1) / 4);
+  std::nth_element(values.begin(), at, values.end());
+  return std::max(double{*at}, median(values));
+}
+
 void require(bool holds, const Record& record, const char* what) {
   if (!holds) throw InputError(record.name, what);
 }
@@ -140,7 +148,8 @@ Bounds bounds_of(const Record& record, const Rule& rule, int64_t steps) {
   require(std::all_of(record.floor.begin(), record.floor.end(), is_floor) &&
               std::all_of(record.norm_floor.begin(), record.norm_floor.end(), is_floor) && is_floor(record.scale),
           record, "floors and scale must be finite and not negative");
-  const double middle = median(record.floor), norm_middle = median(record.norm_floor);
+  const auto typical = steps == 0 ? upper_quartile : median;
+  const double middle = typical(record.floor), norm_middle = typical(record.norm_floor);
   const double ulps = rule.ulps * kEpsilon * std::max(1.0, std::sqrt(static_cast<double>(steps) / 16));
   Bounds bounds;
   for (size_t p = 0; p < positions; ++p) {

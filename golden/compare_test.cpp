@@ -96,6 +96,15 @@ TEST(Bounds, EvenNumbersOfPositionsHaveAMedianBetween) {
   EXPECT_EQ(bounds_of(record, {}).element, (std::vector<double>{0.25, 0.375}));
 }
 
+TEST(Bounds, TypicalIsTheUpperQuartileOfASequenceAndTheMedianOfAState) {
+  Record record = small();
+  record.positions = 5;
+  record.floor = {5 / 64.f, 1 / 64.f, 4 / 64.f, 2 / 64.f, 3 / 64.f};
+  record.norm_floor = record.norm = {0, 0, 0, 0, 0};
+  EXPECT_EQ(bounds_of(record, {}).element, (std::vector<double>{0.625, 0.5, 0.5, 0.5, 0.5}));
+  EXPECT_EQ(bounds_of(record, {}, 1).element, (std::vector<double>{0.625, 0.375, 0.5, 0.375, 0.375}));
+}
+
 TEST(Bounds, RefuseFloorsThatWouldPassAnything) {
   Record record = small();
   record.floor[1] = kInf;

@@ -55,7 +55,7 @@ class Judge {
   const Evidence& evidence() const { return evidence_; }
 
  private:
-  const golden::Bounds& bounds(const golden::Record& record, int64_t steps = 1);     // steps: of a state, its cut
+  const golden::Bounds& bounds(const golden::Record& record, int64_t steps = 0);     // steps: of a state, its cut
   bool add(golden::Tally tally, const std::string& leg, int64_t step, int64_t row);  // true: the first finding is in it
   void missing(const std::string& probe, const std::string& leg, int64_t step, int64_t row);
   void compare_probes(const LegPlan& plan, const CallRecord& record, const std::vector<RowPlan>& rows);
