@@ -78,6 +78,18 @@ class CanonicalSource : public WeightSource {
     return first;
   }
 
+  std::optional<Nf4Weight> nf4(const std::string& name) const override {
+    const std::vector<Held>& all = find(name);
+    const std::vector<Piece>& pieces = all.front().place.pieces;
+    std::optional<Nf4Weight> weight = source_->nf4(pieces[0].name);
+    if (!weight) return weight;
+    // Blocks run over a whole tensor of the file: codes of a part of one, or of several in a row, are not the weight's.
+    if (pieces.size() > 1 || pieces[0].count != element_count(pieces[0].shape))
+      throw InputError(source_->where(pieces[0].name), "is quantised together with other weights than '" + name + "'");
+    if (all.size() > 1) read(name);  // copies must be equal
+    return weight;
+  }
+
   std::string where(const std::string& name) const override {
     const auto found = held_.find(name);
     if (found == held_.end() || found->second.front().place.pieces.size() != 1) return weight(name);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -13,6 +12,7 @@
 #include "cases/spec/export.hpp"
 #include "cases/spec/layouts.hpp"
 #include "cases/spec/safetensors.hpp"
+#include "cases/spec/testing/temporary_folder.hpp"
 #include "cases/spec/weights.hpp"
 
 namespace assay {
@@ -24,15 +24,8 @@ ModelConfig repository_config(const std::string& id) {
   return read_config(fs::path(ASSAY_ROOT) / "cases" / "models" / (id + ".config.json"));
 }
 
-class CanonicalSources : public testing::Test {
+class CanonicalSources : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::path(testing::TempDir()) / "assay_layouts_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   ModelConfig as_checkpoint(ModelConfig config) const {
     config.weights.kind = WeightsRecipe::Kind::kCheckpoint;
     config.weights.directory = folder_;
@@ -61,7 +54,8 @@ class CanonicalSources : public testing::Test {
     return "";
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 void expect_parts(const std::string& text, std::initializer_list<std::string> parts) {
@@ -189,19 +183,31 @@ TEST_F(CanonicalSources, ValuesThatCannotBeUsedAreNamedWithTheirTensor) {
       {"experts.5.up_proj.weight'", "float16", "float32"});
 }
 
+// The shared block that a release holds once for each layer that runs it is one block.
 TEST_F(CanonicalSources, CopiesMustBeEqual) {
-  const std::string first = "model.layers.1.shared_transformer.pre_ff_layernorm.weight",
-                    second = "model.layers.3.shared_transformer.pre_ff_layernorm.weight";
-  expect_parts(refusal("zamba2/tiny", kCopies, [&](Tensors& t) { t.at(second).values<float>()[5] += 1; }),
-               {"'" + first + "'", "'" + second + "'", "[5]"});
-  // A file that has only the later copy is read from there.
-  EXPECT_EQ(refusal("zamba2/tiny", kCopies, [&](Tensors& t) { t.erase(first); }), "");
-  EXPECT_EQ(refusal("zamba2/tiny", kReleased,
-                    [&](Tensors& t) {
-                      t[second] = t.at(first);
-                      t.erase(first);
-                    }),
-            "");
+  struct Copied {
+    const char *config, *first, *second;
+  };
+  for (const Copied& copied : std::vector<Copied>{
+           {"zamba/tiny", "model.layers.2.shared_transf.", "model.layers.4.shared_transf."},
+           {"zamba2/tiny", "model.layers.1.shared_transformer.", "model.layers.3.shared_transformer."}}) {
+    SCOPED_TRACE(copied.config);
+    const std::string first = copied.first + std::string("pre_ff_layernorm.weight"),
+                      second = copied.second + std::string("pre_ff_layernorm.weight");
+    const auto refusal_of = [&](Layout layout, const std::function<void(Tensors&)>& change) {
+      return refusal(copied.config, layout, change);
+    };
+    EXPECT_EQ(refusal_of(kCopies, [&](Tensors& t) { EXPECT_TRUE(t.contains(first) && t.contains(second)); }), "");
+    expect_parts(refusal_of(kCopies, [&](Tensors& t) { t.at(second).values<float>()[5] += 1; }),
+                 {"'" + first + "'", "'" + second + "'", "[5]"});
+    // A file that has only the later copy is read from there.
+    EXPECT_EQ(refusal_of(kCopies, [&](Tensors& t) { t.erase(first); }), "");
+    const auto move = [&](Tensors& t) {
+      t[second] = t.at(first);
+      t.erase(first);
+    };
+    EXPECT_EQ(refusal_of(kReleased, move), "");
+  }
 }
 
 TEST_F(CanonicalSources, TwoLayoutsInOneFileMustAgree) {

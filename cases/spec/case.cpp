@@ -51,6 +51,14 @@ CacheKind parse_cache(const std::string& name) {
   return CacheKind::kNone;
 }
 
+Leg::From parse_from(const std::string& name) {
+  if (name == "safetensors") return Leg::From::kSafetensors;
+  if (name == "sharded") return Leg::From::kSharded;
+  if (name == "bin") return Leg::From::kBin;
+  if (name == "sharded_bin") return Leg::From::kShardedBin;
+  return Leg::From::kMemory;
+}
+
 void parse_beams(const Json& value, Leg& leg, const std::filesystem::path& file, const std::string& pointer) {
   const Json& beams = value.at("beams");
   const bool is_exhaustive = beams.at("width") == "exhaustive";
@@ -84,6 +92,11 @@ Leg parse_leg(const Json& value, const std::filesystem::path& file, const std::s
                      "leave calls out, or say \"cache\": \"dynamic\"");
   leg.forms = value.value("forms", std::map<std::string, std::string>{});
   leg.pad_token = value.value("pad_token", int64_t{0});
+  leg.limit = value.value("limit", int64_t{0});
+  if (leg.limit > 0 && leg.cache != CacheKind::kStatic)
+    throw InputError(where(file, pointer + "/limit"), "goes with \"cache\": \"static\"");
+  leg.from = parse_from(value.value("from", "memory"));
+  leg.residency = value.value("residency", "resident") == "offloaded" ? Residency::kOffloaded : Residency::kResident;
   if (value.contains("before")) {
     const Json& before = value.at("before");
     leg.before = Leg::Before{before.at("input").get<std::string>(), before.value("length", int64_t{0}),
@@ -92,6 +105,28 @@ Leg parse_leg(const Json& value, const std::filesystem::path& file, const std::s
   leg.free_running = value.value("free_running", false);
   if (value.contains("beams")) parse_beams(value, leg, file, pointer);
   return leg;
+}
+
+std::vector<std::pair<std::string, std::string>> parse_agree(const Json& document, const char* member,
+                                                             const std::vector<Leg>& legs,
+                                                             const std::set<std::string>& names,
+                                                             const std::filesystem::path& file) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  const Json agree = document.value(member, Json::array());
+  for (size_t i = 0; i < agree.size(); ++i) {
+    const std::string pointer = where(file, fmt::format("/{}/{}", member, i));
+    const auto [first, second] =
+        pairs.emplace_back(agree[i].at(0).get<std::string>(), agree[i].at(1).get<std::string>());
+    for (const std::string& name : {first, second})
+      if (!names.count(name))
+        throw InputError(pointer, "no leg is named '" + name + "'",
+                         "nearest: " + nearest_list(name, {names.begin(), names.end()}));
+    for (const Leg& leg : legs)
+      if (leg.beams && (leg.name == first || leg.name == second))
+        throw InputError(pointer, "leg '" + leg.name + "' has beams; it is compared with a whole run of what it found");
+    if (first == second) throw InputError(pointer, "compares a leg with itself");
+  }
+  return pairs;
 }
 
 }  // namespace
@@ -124,19 +159,17 @@ Case parse_case(const Json& document, const std::filesystem::path& file, const s
     if (!names.insert(result.legs.back().name).second)
       throw InputError(where(file, pointer + "/name"), "a second leg is named '" + result.legs.back().name + "'");
   }
-  const Json agree = document.value("agree", Json::array());
-  for (size_t i = 0; i < agree.size(); ++i) {
-    result.agree.emplace_back(agree[i].at(0).get<std::string>(), agree[i].at(1).get<std::string>());
-    for (const std::string& name : {result.agree.back().first, result.agree.back().second})
-      if (!names.count(name))
-        throw InputError(where(file, fmt::format("/agree/{}", i)), "no leg is named '" + name + "'",
-                         "nearest: " + nearest_list(name, {names.begin(), names.end()}));
-    for (const Leg& leg : result.legs)
-      if (leg.beams && (leg.name == result.agree.back().first || leg.name == result.agree.back().second))
-        throw InputError(where(file, fmt::format("/agree/{}", i)),
-                         "leg '" + leg.name + "' has beams; it is compared with a whole run of what it found");
-    if (result.agree.back().first == result.agree.back().second)
-      throw InputError(where(file, fmt::format("/agree/{}", i)), "compares a leg with itself");
+  result.agree = parse_agree(document, "agree", result.legs, names, file);
+  result.agree_exactly = parse_agree(document, "agree_exactly", result.legs, names, file);
+  result.quantization = document.value("quantization", "");
+  result.unquantized = document.value("unquantized", std::vector<std::string>{});
+  if (!result.quantization.empty()) {
+    if (result.dtype != "float32")
+      throw InputError(where(file, "/quantization"), "goes with dtype float32, not " + result.dtype,
+                       "a subject computes in float32 on the dequantised weights");
+    result.kind = result.quantization;
+  } else if (!result.unquantized.empty()) {
+    throw InputError(where(file, "/unquantized"), "goes with \"quantization\"");
   }
   if (document.contains("requires")) {
     result.needs_gpu = document.at("requires").value("gpu", false);

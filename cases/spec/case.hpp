@@ -43,6 +43,11 @@ struct Leg {
   std::vector<CallSize> calls;               // kNone: each call is a sequence of its own, so one "rest"
   std::map<std::string, std::string> forms;  // op -> form; "*" = one leg for each form the subject declares
   int64_t pad_token = 0;
+  int64_t limit = 0;  // columns of a static cache; 0 = those that the leg needs
+  // Where the weights come from: drawn in memory, or a checkpoint in this form, written for the leg.
+  enum class From { kMemory, kSafetensors, kSharded, kBin, kShardedBin };
+  From from = From::kMemory;
+  Residency residency = Residency::kResident;
   // Another request first, on the same session (reset) or on another session of the same model.
   struct Before {
     std::string input;
@@ -68,7 +73,10 @@ struct Case {
   std::string why;
   std::string kind;  // golden kind: f32 ...
   std::vector<Leg> legs;
-  std::vector<std::pair<std::string, std::string>> agree;  // legs that must agree on every element at common positions
+  // Legs that must agree on every element at common positions: within the bound, or (exactly) bit for bit.
+  std::vector<std::pair<std::string, std::string>> agree, agree_exactly;
+  std::string quantization;              // "", "nf4", "nf4dq"; then it is the kind as well
+  std::vector<std::string> unquantized;  // last parts of the names of modules that stay as they are
   bool needs_gpu = false;
   int64_t needs_memory_bytes = 0;
   nlohmann::json original_defect;  // null, or {what, releases}

@@ -109,6 +109,7 @@ TEST(Case, RefusesWhatContradictsItself) {
   expect_parts(refusal(changed("/legs/1/calls", {"each", 3})), {"/legs/1/calls/0", "last"});
   expect_parts(refusal(changed("/legs/1/calls", {0, "rest"})), {"/legs/1/calls/0", "at least 1"});
   expect_parts(refusal(changed("/legs/1/calls", {"all"})), {"/legs/1/calls/0", "each"});
+  expect_parts(refusal(changed("/legs/1/limit", 20)), {"/legs/1/limit", "static"});
   expect_parts(refusal(changed("/agree/0/1", "splits")), {"/agree/0", "splits", "split"});
   expect_parts(refusal(changed("/agree/0/1", "whole")), {"/agree/0", "itself"});
 }

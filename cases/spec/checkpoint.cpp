@@ -9,8 +9,10 @@
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/layouts.hpp"
+#include "cases/spec/quantized_source.hpp"
 #include "cases/spec/safetensors.hpp"
 #include "cases/spec/select.hpp"
+#include "cases/spec/torch_bin.hpp"
 #include "cases/spec/weights.hpp"
 
 namespace assay {
@@ -45,10 +47,12 @@ class SyntheticSource : public WeightSource {
   uint64_t seed_;
 };
 
+using Open = std::shared_ptr<const WeightSource> (*)(const fs::path&);
+
 // The shards that an index file names, opened together; each tensor comes from the shard that the index says.
 class ShardedSource : public WeightSource {
  public:
-  explicit ShardedSource(const fs::path& index_file) {
+  ShardedSource(const fs::path& index_file, Open open_shard) {
     const nlohmann::json index = read_json(index_file);
     if (!index.is_object() || !index.contains("weight_map") || !index.at("weight_map").is_object())
       throw InputError(index_file.string(), "has no weight_map object");
@@ -61,7 +65,7 @@ class ShardedSource : public WeightSource {
       std::error_code ignored;
       if (!std::filesystem::exists(index_file.parent_path() / file, ignored))
         throw InputError(where, "its shard '" + file + "' is not there");
-      if (!shards_.count(file)) shards_[file] = open_safetensors(index_file.parent_path() / file);
+      if (!shards_.count(file)) shards_[file] = open_shard(index_file.parent_path() / file);
       if (!shards_[file]->has(name)) throw InputError(where, "'" + file + "' does not hold this tensor");
       place_[name] = shards_[file];
     }
@@ -102,14 +106,15 @@ class ShardedSource : public WeightSource {
 std::shared_ptr<const WeightSource> open_checkpoint(const fs::path& directory) {
   std::error_code ignored;
   if (!fs::is_directory(directory, ignored)) throw InputError(directory.string(), "is not a folder");
-  if (fs::exists(directory / "model.safetensors", ignored)) return open_safetensors(directory / "model.safetensors");
-  if (fs::exists(directory / "model.safetensors.index.json", ignored))
-    return std::make_shared<ShardedSource>(directory / "model.safetensors.index.json");
-  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
-    if (fs::exists(directory / name, ignored))
-      throw UnsupportedError((directory / name).string(), "this release does not read .bin checkpoints",
-                             "save the checkpoint as safetensors");
-  throw InputError(directory.string(), "has no model.safetensors and no model.safetensors.index.json",
+  constexpr std::pair<const char*, Open> kForms[] = {{"model.safetensors", open_safetensors},
+                                                     {"pytorch_model.bin", open_torch_bin}};
+  for (const auto& [name, open_file] : kForms) {
+    if (fs::exists(directory / name, ignored)) return open_file(directory / name);
+    const fs::path index_file = directory / (std::string(name) + ".index.json");
+    if (fs::exists(index_file, ignored)) return std::make_shared<ShardedSource>(index_file, open_file);
+  }
+  throw InputError(directory.string(),
+                   "has no model.safetensors, no pytorch_model.bin and no .index.json of one of them",
                    "a checkpoint is a folder in Hugging Face layout");
 }
 
@@ -118,7 +123,7 @@ std::shared_ptr<const WeightSource> open_weights(const ModelConfig& config) {
     return std::make_shared<SyntheticSource>(model_spec(config.model).weights(config), config.weights.seed);
   const std::shared_ptr<const WeightSource> files = open_checkpoint(config.weights.directory);
   check_fields(config, config.weights.directory);
-  return canonical_source(config, files);
+  return canonical_source(config, quantized_source(files));
 }
 
 void check_names(const std::vector<WeightSpec>& table, const WeightSource& source) {

@@ -1,26 +1,19 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "cases/spec/checkpoint.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/testing/temporary_folder.hpp"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
 
-class CheckpointFields : public testing::Test {
+class CheckpointFields : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::path(testing::TempDir()) / "assay_fields_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // What is said of a config beside a config.json; empty if they agree.
   std::string refusal(const std::string& ours, const std::string& theirs) const {
     ModelConfig config;
@@ -35,7 +28,8 @@ class CheckpointFields : public testing::Test {
     }
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(CheckpointFields, AFieldThatDiffersIsNamedWithBothValues) {
@@ -55,6 +49,8 @@ TEST_F(CheckpointFields, OnlyWhatBothHaveIsCompared) {
   EXPECT_EQ(refusal(R"({"hidden_size": 24})", R"({"num_heads": 8})"), "");
   EXPECT_EQ(refusal(R"({"head_dim": null})", R"({"head_dim": 8})"), "");
   EXPECT_EQ(refusal(R"({"head_dim": 8})", R"({"head_dim": null})"), "");
+  EXPECT_EQ(refusal(R"({"time_step_rank": "auto"})", R"({"time_step_rank": 2})"), "");
+  EXPECT_EQ(refusal(R"({"time_step_rank": 2})", R"({"time_step_rank": "auto"})"), "");
 }
 
 TEST_F(CheckpointFields, WhatChangesNoNumbersMayDiffer) {

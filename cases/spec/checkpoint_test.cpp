@@ -110,7 +110,7 @@ TEST_F(Checkpoint, ShardsThatAreNoSafetensorsFilesAreNamed) {
 TEST_F(Checkpoint, FoldersWithoutACheckpoint) {
   EXPECT_NE(refusal().find("has no model.safetensors"), std::string::npos);
   write_file(folder_ / "pytorch_model.bin", "PK");
-  EXPECT_THROW(open_checkpoint(folder_), UnsupportedError);
+  EXPECT_NE(refusal().find("pytorch_model.bin: is too short for an archive"), std::string::npos) << refusal();
   EXPECT_THROW(open_checkpoint(folder_ / "missing"), InputError);
 }
 

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "cases/spec/case.hpp"
 #include "cases/spec/error.hpp"
@@ -159,6 +162,28 @@ void check_case(const Case& test_case, const Corpus& corpus) {
   }
 }
 
+// A run is recorded once: every case that cites it leaves the same modules unquantised.
+void check_unquantized(const Corpus& corpus) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, const Case*> cited;
+  for (const Case& test_case : corpus.cases) {
+    if (test_case.quantization.empty()) continue;
+    std::set<std::string> inputs;
+    for (const Leg& leg : test_case.legs) {
+      for (const Row& row : leg.rows) inputs.insert(row.input);
+      if (leg.before) inputs.insert(leg.before->input);
+    }
+    for (const std::string& input : inputs) {
+      const Case& first =
+          *cited.try_emplace({test_case.model, test_case.config, input, test_case.kind}, &test_case).first->second;
+      if (first.unquantized != test_case.unquantized)
+        throw InputError(test_case.file.string() + " /unquantized",
+                         fmt::format("is not that of {}, which has input '{}' of {} in {} too", first.id, input,
+                                     corpus.config_of(test_case).id(), test_case.kind),
+                         "a run is recorded once: leave the same modules out, or take another input");
+    }
+  }
+}
+
 // Ids are compared letter by letter, typed by hand, and stand in file systems that do not tell upper from lower case.
 void require_variant(const Case& test_case) {
   for (const char c : test_case.variant)
@@ -200,6 +225,7 @@ Corpus read_corpus(const fs::path& root) {
     if (fs::is_directory(folder)) read_model_folder(folder, corpus);
   std::sort(corpus.cases.begin(), corpus.cases.end(), [](const Case& a, const Case& b) { return a.id < b.id; });
   for (const Case& test_case : corpus.cases) check_case(test_case, corpus);
+  check_unquantized(corpus);
   for (const OpCase& op_case : read_op_cases(root)) corpus.op_cases.push_back(row_of(op_case));
   return corpus;
 }

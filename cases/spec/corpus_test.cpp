@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include "cases/spec/json.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/select.hpp"
+#include "cases/spec/testing/temporary_folder.hpp"
 
 namespace assay {
 namespace {
@@ -25,14 +25,13 @@ const Corpus& repository() {
 
 // A corpus of one model in a folder of its own: the repository's tiny config and one case.
 class SmallCorpus {
+  const testing::TemporaryFolder temporary_;
+
  public:
   SmallCorpus() {
-    std::string pattern = (fs::temp_directory_path() / "assay-corpus-XXXXXX").string();
-    root = ::mkdtemp(pattern.data());
     fs::create_directories(folder());
     fs::copy_file(fs::path(ASSAY_ROOT) / "cases/models/mamba2/tiny.config.json", folder() / "tiny.config.json");
   }
-  ~SmallCorpus() { fs::remove_all(root); }
   fs::path folder() const { return root / "cases/models/mamba2"; }
   void add(const std::string& name, const Json& document) const { write_file(folder() / name, document.dump()); }
   std::string refusal() const {
@@ -43,7 +42,7 @@ class SmallCorpus {
     }
     return "";
   }
-  fs::path root;
+  const fs::path root = temporary_.path();
 };
 
 Json document(const char* legs) {
@@ -219,6 +218,21 @@ TEST(Corpus, BeamsAreThoseOfTheInput) {
   expect_parts(
       refusal(R"([{"name": "a", "rows": [{"input": "beams5", "length": 4}], "beams": {"width": 3, "steps": 6}}])"),
       {"/legs/0/rows/0/length", "whole prompt"});
+}
+
+// A run is recorded once, with one list of modules left out.
+TEST(Corpus, CasesOfOneQuantisedRunLeaveTheSameModulesOut) {
+  SmallCorpus corpus;
+  Json first = document(R"([{"name": "a", "rows": [{"input": "one"}]}])");
+  first["quantization"] = "nf4";
+  Json second = first;
+  second["unquantized"] = {"in_proj"};
+  corpus.add("int4.first.json", first);
+  corpus.add("int4.second.json", second);
+  expect_parts(corpus.refusal(), {"int4.second.json", "/unquantized", "int4.first", "'one'"});
+  second["quantization"] = "nf4dq";  // another run
+  corpus.add("int4.second.json", second);
+  EXPECT_EQ(corpus.refusal(), "");
 }
 
 TEST(Corpus, PadTokensLieInTheVocabulary) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "cases/spec/error.hpp"
+#include "cases/spec/testing/temporary_folder.hpp"
 
 namespace assay {
 namespace {
@@ -25,19 +26,6 @@ std::string refusal(std::string_view text) {
 }
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "assay-json-XXXXXX").string();
-    path = ::mkdtemp(pattern.data());
-  }
-  ~Folder() {
-    fs::permissions(path, fs::perms::owner_all);
-    fs::remove_all(path);
-  }
-  fs::path path;
-};
 
 TEST(Json, DuplicateKeysAreRefusedWithTheirPlace) {
   const std::string text = refusal("{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 2}}");
@@ -96,37 +84,37 @@ TEST(Json, CanonicalFormDoesNotDependOnLayout) {
 }
 
 TEST(Json, WritesAreWholeOrNot) {
-  Folder folder;
-  const fs::path file = folder.path / "out.json";
+  const testing::TemporaryFolder folder;
+  const fs::path file = folder.path() / "out.json";
   write_file(file, "one");
   write_file(file, "two");
   EXPECT_EQ(read_file(file), "two");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1);  // no temporary left
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);  // no temporary left
 }
 
 TEST(Json, UnusableFoldersAreHarnessErrors) {
-  Folder folder;
+  const testing::TemporaryFolder folder;
   try {
-    write_file(folder.path / "missing" / "out.json", "x");
+    write_file(folder.path() / "missing" / "out.json", "x");
     FAIL();
   } catch (const HarnessError& error) {
-    EXPECT_TRUE(says(error.what(), (folder.path / "missing").string())) << error.what();
+    EXPECT_TRUE(says(error.what(), (folder.path() / "missing").string())) << error.what();
     EXPECT_TRUE(says(error.what(), "No such file or directory")) << error.what();
   }
-  std::ofstream(folder.path / "plain") << "x";
-  EXPECT_THROW(write_file(folder.path / "plain" / "out.json", "x"), HarnessError);
-  fs::create_directory(folder.path / "out.json");
-  EXPECT_THROW(write_file(folder.path / "out.json", "x"), HarnessError);
+  std::ofstream(folder.path() / "plain") << "x";
+  EXPECT_THROW(write_file(folder.path() / "plain" / "out.json", "x"), HarnessError);
+  fs::create_directory(folder.path() / "out.json");
+  EXPECT_THROW(write_file(folder.path() / "out.json", "x"), HarnessError);
   if (::geteuid() != 0) {  // root may write anywhere
-    fs::permissions(folder.path, fs::perms::owner_read | fs::perms::owner_exec);
-    EXPECT_THROW(write_file(folder.path / "other.json", "x"), HarnessError);
+    fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
+    EXPECT_THROW(write_file(folder.path() / "other.json", "x"), HarnessError);
   }
 }
 
 TEST(Json, MissingFilesAreInputErrors) {
-  Folder folder;
-  EXPECT_THROW(read_file(folder.path / "none.json"), InputError);
-  EXPECT_THROW(read_file(folder.path), InputError);
+  const testing::TemporaryFolder folder;
+  EXPECT_THROW(read_file(folder.path() / "none.json"), InputError);
+  EXPECT_THROW(read_file(folder.path()), InputError);
 }
 
 }  // namespace

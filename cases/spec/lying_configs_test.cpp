@@ -115,6 +115,24 @@ TEST(LyingConfigs, UnknownFieldsAndModels) {
   }
 }
 
+// Null would keep a value derived from other fields, and there is none to derive these from.
+TEST(LyingConfigs, SizesThatAreNeverNull) {
+  for (const fs::path& file : config_files()) {
+    const Json document = read_json(file);
+    const Pointer fields(document.at("config").contains("text_config") ? "/config/text_config" : "/config");
+    for (const char* name : {"vocab_size", "hidden_size", "num_hidden_layers"}) {
+      Json changed = document;
+      changed[fields / name] = nullptr;
+      const std::string text = refusal(changed);
+      // nemotron_h's list of layers says how many there are.
+      const bool is_derived = document.at("model") == "nemotron_h" && name == std::string("num_hidden_layers");
+      EXPECT_EQ(text.find((fields / name).to_string() + ": expected a whole number, got null") != std::string::npos,
+                !is_derived)
+          << file << " " << name << " gave: '" << text << "'";
+    }
+  }
+}
+
 struct Lie {
   const char* config;
   const char* field;  // below "/config"

@@ -70,6 +70,7 @@ Input parse_input(const std::string& name, const Json& value, int64_t vocabulary
   input.name = name;
   input.greedy = value.value("greedy", int64_t{0});
   input.is_logits_only = value.value("record", "all") == "logits";
+  input.has_end_states_only = value.value("record", "all") != "all";
   if (value.contains("beams")) {
     const Json& beams = value.at("beams");
     input.beams = Input::Beams{beams.at("width").get<int64_t>(), beams.at("steps").get<int64_t>()};
@@ -116,7 +117,7 @@ const Input& ModelConfig::input(const std::string& input_name) const {
 }
 
 std::vector<int64_t> ModelConfig::cuts_of(const Input& input) const {
-  if (input.is_logits_only) return {input.length()};
+  if (input.is_logits_only || input.has_end_states_only) return {input.length()};
   std::vector<int64_t> reached;
   for (const int64_t cut : state_cuts)
     if (cut <= input.length()) reached.push_back(cut);

@@ -20,6 +20,8 @@ struct Input {
   int64_t greedy = 0;
   // The golden holds the logits and the states at the end, and no other probe: what long and generated runs need.
   bool is_logits_only = false;
+  // The golden holds every probe, and the states at the end only.
+  bool has_end_states_only = false;
   // The original searches with `width` beams for `steps` tokens after the prompt.
   struct Beams {
     int64_t width = 0, steps = 0;
@@ -52,7 +54,7 @@ struct ModelConfig {
 
   std::string id() const { return model + "/" + name; }
   const Input& input(const std::string& input_name) const;  // InputError with the nearest names
-  // Prefix lengths at which the input's golden holds states: the cuts that it reaches, or its end (is_logits_only).
+  // Prefix lengths at which the input's golden holds states: the cuts that it reaches, or its end alone.
   std::vector<int64_t> cuts_of(const Input& input) const;
 };
 

@@ -47,6 +47,8 @@ struct WeightSpec {
     double scale;
   };
   std::vector<RowScale> row_scales;
+  // The original keeps it in float32 when the model is loaded in 16 bit.
+  bool keeps_float32 = false;
 };
 
 struct ProbeSpec {

@@ -9,6 +9,9 @@ namespace assay {
 
 namespace {
 
+// Beyond it nobody sees a misspelling, and the table below would have the square of it.
+constexpr size_t kLongest = 256;
+
 // Insertions, deletions, substitutions, and swaps of two neighbours.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
@@ -30,6 +33,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::vector<std::string> nearest(const std::string& wrong, const std::vector<std::string>& known) {
   std::vector<std::pair<size_t, std::string>> ranked;
   for (const std::string& name : known) {
+    if (std::max(wrong.size(), name.size()) > kLongest) continue;
     const size_t distance = edit_distance(wrong, name);
     const bool is_part = wrong.size() >= 3 && name.find(wrong) != std::string::npos;
     if (is_part || distance <= std::max<size_t>(1, std::max(wrong.size(), name.size()) / 3))

@@ -86,7 +86,7 @@ TEST(OpCase, WrongFilesAreRefusedByPlace) {
   text["attributes"] = {{"eps", 0.5}};
   expect_parts(refusal(text, "rms_norm"), {"eps", "epsilon"});
   text = document(right);
-  text["ranges"] = {{"x", {1, 1}}};
+  text["ranges"] = {{"x", {1, 0}}};
   expect_parts(refusal(text, "rms_norm"), {"/ranges/x", "empty"});
   text["ranges"] = {{"z", {0, 1}}};
   expect_parts(refusal(text, "rms_norm"), {"/ranges/z"});

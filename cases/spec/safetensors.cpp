@@ -1,17 +1,12 @@
 #include "cases/spec/safetensors.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <set>
 
 #include "cases/spec/error.hpp"
+#include "cases/spec/input_file.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/select.hpp"
 
@@ -22,45 +17,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kLargestHeader = 100'000'000;  // the format's own limit
-
-class File {
- public:
-  explicit File(const std::filesystem::path& path) : path_(path.string()) {
-    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
-    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor_ < 0) throw InputError(path_, std::string("cannot be opened: ") + std::strerror(errno));
-    struct stat about {};
-    if (fstat(descriptor_, &about) != 0 || !S_ISREG(about.st_mode)) {
-      close(descriptor_);
-      throw InputError(path_, "is not a regular file");
-    }
-    size_ = static_cast<uint64_t>(about.st_size);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { close(descriptor_); }
-
-  uint64_t size() const { return size_; }
-  const std::string& path() const { return path_; }
-
-  // The file may shrink after it was opened: a short read is an error, never zeros.
-  void read(uint64_t offset, std::byte* into, uint64_t bytes, const std::string& what) const {
-    while (bytes > 0) {
-      const ssize_t got = pread(descriptor_, into, bytes, static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw InputError(path_, what + " cannot be read: " + std::strerror(errno));
-      if (got == 0) throw InputError(path_, what + " ends early: the file was cut short");
-      offset += static_cast<uint64_t>(got);
-      into += got;
-      bytes -= static_cast<uint64_t>(got);
-    }
-  }
-
- private:
-  std::string path_;
-  int descriptor_ = -1;
-  uint64_t size_ = 0;
-};
 
 struct Entry {
   DType dtype;
@@ -215,7 +171,7 @@ class SafetensorsSource : public WeightSource {
       throw InputError(file_.path(), fmt::format("has {} bytes after its last tensor", data_bytes - at));
   }
 
-  File file_;
+  InputFile file_;
   uint64_t data_ = 0;
   std::map<std::string, Entry> entries_;
 };

@@ -1,6 +1,7 @@
 // safetensors files (format: 8-byte little-endian header length, JSON header, data). Reading checks everything before
 // the first tensor is touched: header length against file size, JSON (duplicate names, closed fields), dtype, shape
-// products, offsets inside the data, no overlaps and no holes. Errors are InputError naming file and tensor.
+// products, offsets inside the data, no overlaps and no holes. A tensor's bytes are read when it is asked for, and a
+// file that changed in between is an error (input_file.hpp). Errors are InputError naming file and tensor.
 #pragma once
 
 #include <filesystem>
@@ -24,5 +25,8 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Name
 using ReadTensor = std::function<HostTensor(const TensorHeader&)>;
 void write_safetensors(const std::filesystem::path& file, const std::vector<TensorHeader>& headers,
                        const ReadTensor& read, const std::map<std::string, std::string>& metadata);
+
+// What `read` answers for `header`, held against it: HarnessError naming file and tensor.
+HostTensor read_promised(const std::filesystem::path& file, const TensorHeader& header, const ReadTensor& read);
 
 }  // namespace assay

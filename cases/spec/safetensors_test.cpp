@@ -4,28 +4,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/testing/temporary_folder.hpp"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A folder for one test, removed with what it holds.
-class Safetensors : public testing::Test {
+class Safetensors : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::path(testing::TempDir()) / "assay_safetensors_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   fs::path write(const std::string& bytes) const {
     const fs::path file = folder_ / "x.safetensors";
     write_file(file, bytes);
@@ -56,7 +48,8 @@ class Safetensors : public testing::Test {
     EXPECT_NE(text.find(part), std::string::npos) << header << "\n gave: " << text << "\n not: " << part;
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(Safetensors, WrittenFilesReadBackBitForBit) {

@@ -43,6 +43,15 @@ std::string_view text_of(const HostTensor& tensor) {
 
 }  // namespace
 
+HostTensor read_promised(const std::filesystem::path& file, const TensorHeader& header, const ReadTensor& read) {
+  HostTensor tensor = read(header);
+  if (tensor.dtype() != header.dtype || tensor.shape() != header.shape)
+    throw HarnessError(file.string(), fmt::format("tensor '{}' was promised as {} {}, and is {} {}", header.name,
+                                                  safetensors_name(header.dtype), to_string(header.shape),
+                                                  safetensors_name(tensor.dtype()), to_string(tensor.shape())));
+  return tensor;
+}
+
 void write_safetensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata) {
   std::vector<TensorHeader> headers;
@@ -60,14 +69,7 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Tens
   const std::string start = file_start(file, headers, metadata);
   write_file(file, [&](const WritePart& write) {
     write(start);
-    for (const TensorHeader& header : headers) {
-      const HostTensor tensor = read(header);
-      if (tensor.dtype() != header.dtype || tensor.shape() != header.shape)
-        throw HarnessError(file.string(), fmt::format("tensor '{}' was promised as {} {}, and is {} {}", header.name,
-                                                      safetensors_name(header.dtype), to_string(header.shape),
-                                                      safetensors_name(tensor.dtype()), to_string(tensor.shape())));
-      write(text_of(tensor));
-    }
+    for (const TensorHeader& header : headers) write(text_of(read_promised(file, header, read)));
   });
 }
 

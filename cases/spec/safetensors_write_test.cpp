@@ -1,27 +1,21 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/safetensors.hpp"
+#include "cases/spec/testing/temporary_folder.hpp"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
 
-class SafetensorsInParts : public testing::Test {
+class SafetensorsInParts : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::path(testing::TempDir()) / "assay_safetensors_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
+  const testing::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(SafetensorsInParts, WrittenInPartsIsTheSameFile) {

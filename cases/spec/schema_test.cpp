@@ -68,5 +68,15 @@ TEST(Schema, UnknownSchemaListsThoseBuiltIn) {
   expect_parts(refusal(valid_case(), "cases.schema.json"), {"cases.schema.json", "case.schema.json"});
 }
 
+// std::regex would go down the stack a level for every character.
+TEST(Schema, TextsThatAreTooLongToBeMatched) {
+  const std::string longest(4096, 'a'), longer(4097, 'a'), huge(1'000'000, 'a');
+  EXPECT_EQ(refusal(changed("/unquantized", {longest})), "");
+  expect_parts(refusal(changed("/unquantized", {longer})), {"a.json /unquantized/0", "4097 bytes, at most 4096"});
+  expect_parts(refusal(changed("/unquantized", {huge})), {"a.json /unquantized/0", "1000000 bytes"});
+  expect_parts(refusal(changed("/" + huge, 1)), {"a.json /: ", "1000000 bytes"});
+  EXPECT_EQ(refusal(changed("/why", huge)), "");  // no pattern, no limit
+}
+
 }  // namespace
 }  // namespace assay

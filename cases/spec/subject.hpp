@@ -24,7 +24,7 @@
 
 namespace assay {
 
-inline constexpr int kSubjectVersion = 1;
+inline constexpr int kSubjectVersion = 2;
 
 enum class CacheKind {
   kNone,     // every call is a whole sequence; states() is empty
@@ -58,9 +58,9 @@ struct Capabilities {
 
 struct LoadOptions {
   DType compute = DType::kF32;
-  DType weights = DType::kF32;           // weights are rounded to this when read
-  std::string quantization;              // "", "nf4", "nf4dq"
-  std::vector<std::string> unquantized;  // module names kept as they are
+  DType weights = DType::kF32;         // weights are rounded to this when read
+  std::string quantization;            // "", "nf4", "nf4dq" (double quantisation)
+  std::vector<std::string> quantized;  // canonical names of the weights to quantise; every other one is kept
   Residency residency = Residency::kResident;
 };
 
@@ -86,6 +86,12 @@ struct MemoryUse {
   int64_t peak_weight_bytes = 0;  // most weight bytes resident at one time
 };
 
+// Where a static cache keeps one state.
+struct StateAddress {
+  std::string name;  // as in states()
+  uintptr_t address = 0;
+};
+
 // A batch of rows and the caches and states that belong to it.
 class Session {
  public:
@@ -98,6 +104,10 @@ class Session {
   virtual void reset() = 0;                                  // as new: the next request sees no trace of the last
   virtual void reorder(const std::vector<int64_t>& source);  // row b becomes the old row source[b]
   virtual void crop(int64_t columns);                        // forget all but the first columns
+  // kStatic: where each state lies; the same after every call and reset. Empty for other caches.
+  virtual std::vector<StateAddress> state_addresses() const { return {}; }
+  // kStatic: allocations made for caches and states since start; constant after the first step.
+  virtual int64_t cache_allocations() const { return 0; }
   // Ids of the kernels launched by the last forward(), each once: "ssd_chunked_f32@sm_90". Empty on a CPU.
   virtual std::vector<std::string> kernels() const { return {}; }
 };
@@ -109,7 +119,10 @@ class Model {
   virtual std::unique_ptr<Session> start(const SessionOptions& options) = 0;
   // A weight as the model holds it, under its canonical name, as float32 (dequantised where it is quantised).
   virtual HostTensor weight(const std::string& name) const = 0;
-  // NF4 parts of a quantised weight: "codes", "absmax", "offset", ...; empty if it is not quantised.
+  // NF4 parts of a quantised weight, as bitsandbytes saves them; empty if it is not quantised.
+  //   codes  uint8 [ceil(n / 2)], two a byte, the first element in the high four bits
+  //   absmax float32 [blocks of 64] ("nf4") or uint8 [blocks of 64] ("nf4dq")
+  //   nested_absmax float32 [blocks of 256 absmax], offset float32 [1] ("nf4dq" only)
   virtual std::vector<NamedTensor> quantized(const std::string& /*name*/) const { return {}; }
   virtual MemoryUse memory() const { return {}; }
 };

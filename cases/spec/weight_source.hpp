@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cases/spec/host_tensor.hpp"
+#include "cases/spec/nf4.hpp"
 
 namespace assay {
 
@@ -29,6 +31,8 @@ class WeightSource {
   // Elements [begin, begin + count) of the flattened tensor as [count]; reads the whole tensor unless the source knows
   // better. Errors of read(), and InputError where the tensor has no such elements.
   virtual HostTensor read_elements(const std::string& name, int64_t begin, int64_t count) const;
+  // The parts of a tensor that is stored quantised; read() dequantises it. Absent for every other tensor.
+  virtual std::optional<Nf4Weight> nf4(const std::string& /*name*/) const { return std::nullopt; }
   // How a message names the tensor: with its file, where it has one.
   virtual std::string where(const std::string& name) const;
 };

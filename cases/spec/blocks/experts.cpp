@@ -6,8 +6,9 @@ namespace assay {
 
 void describe_weights(WeightTable& table, const std::string& prefix, const ExpertsShape& shape) {
   const int64_t E = shape.count, F = shape.width, X = shape.expert_width(), H = shape.hidden_size;
-  table.push_back({prefix + shape.router_name, {E, H}, Role::kRouter, H, {}});
-  if (shape.has_selection_bias) table.push_back({prefix + shape.bias_name, {E}, Role::kSelectionBias, 1, {}});
+  table.push_back({prefix + shape.router_name, {E, H}, Role::kRouter, H, {}, shape.keeps_router_float32});
+  if (shape.has_selection_bias)
+    table.push_back({prefix + shape.bias_name, {E}, Role::kSelectionBias, 1, {}, /*keeps_float32=*/true});
   if (shape.latent > 0) {
     describe_linear(table, prefix + "fc1_latent_proj", X, H, Role::kInProj, shape.has_latent_bias);
     describe_linear(table, prefix + "fc2_latent_proj", H, X, Role::kInProj, shape.has_latent_bias);

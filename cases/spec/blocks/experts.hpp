@@ -38,6 +38,7 @@ struct ExpertsShape {
       0;  // experts see fc1_latent_proj(x) of this width and fc2_latent_proj brings their sum back; 0 = none
   bool has_latent_bias = false;  // of the two latent projections
   bool is_stacked = false;
+  bool keeps_router_float32 = false;  // loaded in 16 bit, the router stays float32, as the selection bias always does
   std::string router_name = "gate.weight", bias_name = "expert_bias";
   // One by one: the last parts of the names. Stacked: whole names below the prefix, up_name unused.
   std::string gate_name = "gate_proj", up_name = "up_proj", down_name = "down_proj";

@@ -9,7 +9,6 @@ namespace assay {
 
 namespace {
 
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
 constexpr double kDefaultTheta = 1'000'000;
 
 std::vector<bool> layer_kinds(const FieldReader& read, int64_t layers, bool has_indices) {
@@ -59,7 +58,7 @@ Lfm2Backbone read_lfm2_backbone(const FieldReader& read, int64_t default_hidden_
   model.norm_eps = read.positive("norm_eps", 1e-5);
   // The old name wins.
   model.tie_word_embeddings = read.flag("tie_embedding", read.flag("tie_word_embeddings", true));
-  model.is_attention = layer_kinds(read, read.size("num_hidden_layers", 32, 1, kMostLayers), has_indices);
+  model.is_attention = layer_kinds(read, read.layers(32), has_indices);
   model.dense_layers = model.layers();
   model.attention = read_attention(read, model.hidden_size, model.norm_eps);
   model.conv.hidden_size = model.hidden_size;

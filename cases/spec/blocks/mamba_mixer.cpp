@@ -37,7 +37,8 @@ void describe_headed(WeightTable& table, const std::string& prefix, const MambaM
   table.push_back({prefix + "x_proj_weight", {nh, R + 2 * N, width}, Role::kXProj, width, {{0, nh, 0.5}}});
   table.push_back({prefix + "dt_proj_weight", {nh, width, R}, Role::kDtProj, R, {{0, nh, 2.0}}});
   table.push_back({prefix + "dt_proj_bias", {nh, width}, Role::kDtBias, 1, {}});
-  table.push_back({prefix + "A_log", {nh, width, N}, Role::kALog, 1, {}});
+  // The original makes it a float32 parameter whatever the model's dtype, which the plain layout does not.
+  table.push_back({prefix + "A_log", {nh, width, N}, Role::kALog, 1, {}, /*keeps_float32=*/true});
   table.push_back({prefix + "D", {nh, width}, Role::kSkip, 1, {}});
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cases/spec/blocks/hybrid_backbone.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/models/fields.hpp"
 
@@ -11,10 +12,8 @@ namespace assay {
 
 namespace {
 
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-
 std::vector<bool> attention_layers(const FieldReader& read) {
-  const int64_t layers = read.size("num_hidden_layers", 32, 1, kMostLayers);
+  const int64_t layers = read.layers(32);
   std::vector<bool> is_attention(static_cast<size_t>(layers), false);
   for (const int64_t l : read.sizes("attn_layer_indices", 0, layers - 1)) {
     if (is_attention.at(static_cast<size_t>(l))) read.refuse("attn_layer_indices", "each layer once");
@@ -46,48 +45,13 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "tie_word_embeddings",
-                    "hidden_size",
-                    "intermediate_size",
-                    "num_hidden_layers",
-                    "num_attention_heads",
-                    "num_key_value_heads",
-                    "head_dim",
-                    "hidden_act",
-                    "initializer_range",
-                    "rms_norm_eps",
-                    "use_cache",
-                    "num_logits_to_keep",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
-                    "max_position_embeddings",
-                    "attention_dropout",
-                    "attn_layer_indices",
-                    "attn_rotary_emb",
-                    "mamba_n_heads",
-                    "mamba_d_head",
-                    "mamba_n_groups",
-                    "mamba_d_state",
-                    "mamba_d_conv",
-                    "mamba_expand",
-                    "mamba_chunk_size",
-                    "mamba_conv_bias",
-                    "mamba_proj_bias",
-                    "time_step_limit",
-                    "z_loss_coefficient",
-                    "rope_parameters",
-                    "rope_scaling",
-                    "rope_theta",
-                    "partial_rotary_factor",
-                    "attention_bias",
-                    "mlp_bias"});
+  read.check_known({"intermediate_size", "num_attention_heads",   "num_key_value_heads", "head_dim",
+                    "hidden_act",        "rms_norm_eps",          "num_logits_to_keep",  "max_position_embeddings",
+                    "attention_dropout", "attn_layer_indices",    "attn_rotary_emb",     "mamba_n_heads",
+                    "mamba_d_head",      "mamba_n_groups",        "mamba_d_state",       "mamba_d_conv",
+                    "mamba_expand",      "mamba_chunk_size",      "mamba_conv_bias",     "mamba_proj_bias",
+                    "time_step_limit",   "z_loss_coefficient",    "rope_parameters",     "rope_scaling",
+                    "rope_theta",        "partial_rotary_factor", "attention_bias",      "mlp_bias"});
   read.check_word("model_type", "bamba");
   read.check_word("hidden_act", "silu");
   const BambaFields f = bamba_fields(config);
@@ -101,47 +65,31 @@ void check(const ModelConfig& config) {
                       static_cast<int64_t>(f.is_attention.size()));
 }
 
+HybridBackbone backbone(const BambaFields& f) {
+  return {f.vocab_size, f.hidden_size, std::ssize(f.is_attention), f.tie_word_embeddings};
+}
+
+auto mixers(const BambaFields& f) {
+  return [&f](int64_t l, const auto& part) {
+    if (f.is_attention[static_cast<size_t>(l)])
+      part(kAttentionPart, f.attention);
+    else
+      part(kMambaPart, f.mixer);
+  };
+}
+
+auto feed_forwards(const BambaFields& f) {
+  return [&f](int64_t, const auto& part) { part(kFeedForwardPart, f.feed_forward); };
+}
+
 std::vector<WeightSpec> weights(const ModelConfig& config) {
   const BambaFields f = bamba_fields(config);
-  const int64_t V = f.vocab_size, H = f.hidden_size;
-  WeightTable table;
-  table.push_back({"model.embed_tokens.weight", {V, H}, Role::kEmbedding, H, {}});
-  for (size_t l = 0; l < f.is_attention.size(); ++l) {
-    const std::string layer = fmt::format("model.layers.{}.", l);
-    table.push_back({layer + "input_layernorm.weight", {H}, Role::kNorm, 1, {}});
-    if (f.is_attention[l])
-      describe_weights(table, layer + "self_attn.", f.attention);
-    else
-      describe_weights(table, layer + "mamba.", f.mixer);
-    table.push_back({layer + "pre_ff_layernorm.weight", {H}, Role::kNorm, 1, {}});
-    describe_weights(table, layer + "feed_forward.", f.feed_forward);
-  }
-  table.push_back({"model.final_layernorm.weight", {H}, Role::kNorm, 1, {}});
-  if (!f.tie_word_embeddings) table.push_back({"lm_head.weight", {V, H}, Role::kHead, H, {}});
-  return table;
+  return hybrid_weights(backbone(f), mixers(f), feed_forwards(f));
 }
 
 std::vector<ProbeSpec> probes(const ModelConfig& config) {
   const BambaFields f = bamba_fields(config);
-  const int64_t H = f.hidden_size;
-  ProbeTable table;
-  table.add("embed", {H}, "embedding", -1);
-  for (size_t l = 0; l < f.is_attention.size(); ++l) {
-    const std::string layer = fmt::format("layers.{}.", l);
-    const auto index = static_cast<int64_t>(l);
-    table.add(layer + "norm", {H}, "rms_norm", index);
-    if (f.is_attention[l])
-      describe_probes(table, layer + "attn.", index, f.attention);
-    else
-      describe_probes(table, layer + "mixer.", index, f.mixer);
-    table.add(layer + "mixed", {H}, "residual", index);
-    table.add(layer + "ff_norm", {H}, "rms_norm", index);
-    describe_probes(table, layer + "ff.", index, f.feed_forward);
-    table.add(layer + "out", {H}, "residual", index);
-  }
-  table.add("norm_f", {H}, "rms_norm", -1);
-  table.add("logits", {f.vocab_size}, "linear", -1);
-  return table.take();
+  return hybrid_probes(backbone(f), mixers(f), feed_forwards(f));
 }
 
 std::vector<std::string> ops(const ModelConfig& config) {

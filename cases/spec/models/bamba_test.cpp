@@ -2,23 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "cases/spec/error.hpp"
-#include "cases/spec/model_spec.hpp"
+#include "cases/spec/testing/family.hpp"
 
 namespace assay {
 namespace {
 
-using Json = nlohmann::json;
+using testing::Json;
+using testing::Row;
 
-ModelConfig config_of(Json fields) {
-  ModelConfig config;
-  config.model = "bamba";
-  config.file = "folder/odd.config.json";
-  config.fields = std::move(fields);
-  return config;
-}
+ModelConfig config_of(Json fields) { return testing::config_of("bamba", std::move(fields)); }
 
 // config.json as transformers 5.24.0 saves it; layer 1 is attention.
 Json saved() {
@@ -35,16 +27,7 @@ Json saved() {
 }
 
 void expect_refused(const std::string& field, const Json& value, const std::string& part) {
-  Json fields = saved();
-  fields[field] = value;
-  try {
-    model_spec("bamba").check(config_of(fields));
-    ADD_FAILURE() << field << " " << value << " was accepted";
-  } catch (const InputError& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("folder/odd.config.json /config/" + field), std::string::npos) << text;
-    EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
-  }
+  testing::expect_refused("bamba", saved(), field, value, {part});
 }
 
 TEST(BambaFields, DefaultsAreTheOriginals) {
@@ -119,11 +102,6 @@ TEST(BambaFields, SizesBeyondMemoryAreRefused) {
   EXPECT_THROW(model_spec("bamba").check(config_of(fields)), InputError);
 }
 
-struct Row {
-  const char* name;
-  Shape shape;
-};
-
 // state_dict of BambaForCausalLM (transformers 5.24.0) with the config above.
 const std::vector<Row> kOriginal = {
     {"model.embed_tokens.weight", {53, 15}},
@@ -165,70 +143,50 @@ const std::vector<Row> kOriginal = {
     {"lm_head.weight", {53, 15}},
 };
 
-void expect_table(const Json& fields, const std::function<bool(const std::string&)>& is_there) {
-  const auto table = model_spec("bamba").weights(config_of(fields));
-  size_t i = 0;
-  for (const Row& row : kOriginal) {
-    if (!is_there(row.name)) continue;
-    ASSERT_LT(i, table.size());
-    EXPECT_EQ(table[i].name, row.name);
-    EXPECT_EQ(table[i].shape, row.shape) << row.name;
-    ++i;
-  }
-  EXPECT_EQ(i, table.size());
-}
-
-TEST(BambaWeights, TableIsTheOriginals) {
-  expect_table(saved(), [](const std::string&) { return true; });
-}
+TEST(BambaWeights, TableIsTheOriginals) { testing::expect_weights(config_of(saved()), kOriginal); }
 
 TEST(BambaWeights, FlagsTakeTensorsAway) {
   Json fields = saved();
   for (const char* name : {"attention_bias", "mlp_bias", "mamba_proj_bias", "mamba_conv_bias"}) fields[name] = false;
   fields["tie_word_embeddings"] = true;
-  expect_table(fields, [](const std::string& name) {
-    return name.ends_with("dt_bias") || (!name.ends_with("bias") && name != "lm_head.weight");
-  });
+  testing::expect_weights(config_of(fields), testing::rows_without(kOriginal, [](const std::string& name) {
+                            return (name.ends_with("bias") && !name.ends_with("dt_bias")) || name == "lm_head.weight";
+                          }));
 }
 
 TEST(BambaProbes, InOrderOfComputationThenStates) {
-  std::vector<std::string> names;
-  for (const ProbeSpec& probe : model_spec("bamba").probes(config_of(saved()))) {
-    names.push_back(probe.name);
-    EXPECT_EQ(probe.layer, probe.name.starts_with("layers.") ? probe.name[7] - '0' : -1) << probe.name;
-  }
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "embed",
-                       "layers.0.norm",
-                       "layers.0.mixer.in_proj",
-                       "layers.0.mixer.conv1d",
-                       "layers.0.mixer.dt",
-                       "layers.0.mixer.ssd",
-                       "layers.0.mixer.norm",
-                       "layers.0.mixer.out_proj",
-                       "layers.0.mixed",
-                       "layers.0.ff_norm",
-                       "layers.0.ff.act",
-                       "layers.0.ff.down_proj",
-                       "layers.0.out",
-                       "layers.1.norm",
-                       "layers.1.attn.q",
-                       "layers.1.attn.k",
-                       "layers.1.attn.v",
-                       "layers.1.attn.attention",
-                       "layers.1.attn.out_proj",
-                       "layers.1.mixed",
-                       "layers.1.ff_norm",
-                       "layers.1.ff.act",
-                       "layers.1.ff.down_proj",
-                       "layers.1.out",
-                       "norm_f",
-                       "logits",
-                       "layers.0.mixer.conv_state",
-                       "layers.0.mixer.ssm_state",
-                       "layers.1.attn.k_cache",
-                       "layers.1.attn.v_cache",
-                   }));
+  testing::expect_probes(config_of(saved()), {
+                                                 {"embed", {15}},
+                                                 {"layers.0.norm", {15}},
+                                                 {"layers.0.mixer.in_proj", {141}},
+                                                 {"layers.0.mixer.conv1d", {87}},
+                                                 {"layers.0.mixer.dt", {9}},
+                                                 {"layers.0.mixer.ssd", {9, 5}},
+                                                 {"layers.0.mixer.norm", {45}},
+                                                 {"layers.0.mixer.out_proj", {15}},
+                                                 {"layers.0.mixed", {15}},
+                                                 {"layers.0.ff_norm", {15}},
+                                                 {"layers.0.ff.act", {22}},
+                                                 {"layers.0.ff.down_proj", {15}},
+                                                 {"layers.0.out", {15}},
+                                                 {"layers.1.norm", {15}},
+                                                 {"layers.1.attn.q", {6, 12}},
+                                                 {"layers.1.attn.k", {2, 12}},
+                                                 {"layers.1.attn.v", {2, 12}},
+                                                 {"layers.1.attn.attention", {6, 12}},
+                                                 {"layers.1.attn.out_proj", {15}},
+                                                 {"layers.1.mixed", {15}},
+                                                 {"layers.1.ff_norm", {15}},
+                                                 {"layers.1.ff.act", {22}},
+                                                 {"layers.1.ff.down_proj", {15}},
+                                                 {"layers.1.out", {15}},
+                                                 {"norm_f", {15}},
+                                                 {"logits", {53}},
+                                                 {"layers.0.mixer.conv_state", {87, 3}},
+                                                 {"layers.0.mixer.ssm_state", {9, 5, 7}},
+                                                 {"layers.1.attn.k_cache", {2, 12}},
+                                                 {"layers.1.attn.v_cache", {2, 12}},
+                                             });
 }
 
 }  // namespace

@@ -4,14 +4,13 @@
 
 #include <limits>
 
+#include "cases/spec/blocks/hybrid_backbone.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/models/fields.hpp"
 
 namespace assay {
 
 namespace {
-
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
 
 Mamba2MixerShape read_mixer(const FieldReader& read, int64_t hidden_size, double epsilon) {
   using Gate = Mamba2MixerShape::Gate;
@@ -78,7 +77,7 @@ FalconH1Fields falcon_h1_fields(const ModelConfig& config) {
   FalconH1Fields f{};
   f.vocab_size = read.size("vocab_size", 128000, 2);
   f.hidden_size = read.size("hidden_size", 4096);
-  f.num_hidden_layers = read.size("num_hidden_layers", 32, 1, kMostLayers);
+  f.num_hidden_layers = read.layers(32);
   f.rms_norm_eps = read.positive("rms_norm_eps", 1e-5);
   f.tie_word_embeddings = read.flag("tie_word_embeddings", false);
   f.embedding_multiplier = read.number("embedding_multiplier", 1);
@@ -96,26 +95,13 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "hidden_size",
-                    "intermediate_size",
-                    "num_hidden_layers",
+  read.check_known({"intermediate_size",
                     "num_attention_heads",
                     "num_key_value_heads",
                     "head_dim",
                     "hidden_act",
-                    "initializer_range",
                     "rms_norm_eps",
-                    "use_cache",
                     "num_logits_to_keep",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
                     "max_position_embeddings",
                     "attention_dropout",
                     "attn_layer_indices",
@@ -149,8 +135,7 @@ void check(const ModelConfig& config) {
                     "ssm_in_multiplier",
                     "ssm_out_multiplier",
                     "attention_bias",
-                    "mlp_bias",
-                    "tie_word_embeddings"});
+                    "mlp_bias"});
   read.check_word("model_type", "falcon_h1");
   read.check_word("hidden_act", "silu");
   read.check_flags({"use_cache", "mamba_use_mlp"});
@@ -163,42 +148,29 @@ void check(const ModelConfig& config) {
                       elements_of(f.mixer) + elements_of(f.attention) + 3 * F * H, f.num_hidden_layers);
 }
 
+HybridBackbone backbone(const FalconH1Fields& f) {
+  return {f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings};
+}
+
+auto mixers(const FalconH1Fields& f) {
+  return [&f](int64_t, const auto& part) {
+    part(kMambaPart, f.mixer);
+    part(kAttentionPart, f.attention);
+  };
+}
+
+auto feed_forwards(const FalconH1Fields& f) {
+  return [&f](int64_t, const auto& part) { part(kFeedForwardPart, f.feed_forward); };
+}
+
 std::vector<WeightSpec> weights(const ModelConfig& config) {
   const FalconH1Fields f = falcon_h1_fields(config);
-  const int64_t V = f.vocab_size, H = f.hidden_size;
-  WeightTable table;
-  table.push_back({"model.embed_tokens.weight", {V, H}, Role::kEmbedding, H, {}});
-  for (int64_t l = 0; l < f.num_hidden_layers; ++l) {
-    const std::string layer = fmt::format("model.layers.{}.", l);
-    table.push_back({layer + "input_layernorm.weight", {H}, Role::kNorm, 1, {}});
-    describe_weights(table, layer + "mamba.", f.mixer);
-    describe_weights(table, layer + "self_attn.", f.attention);
-    table.push_back({layer + "pre_ff_layernorm.weight", {H}, Role::kNorm, 1, {}});
-    describe_weights(table, layer + "feed_forward.", f.feed_forward);
-  }
-  table.push_back({"model.final_layernorm.weight", {H}, Role::kNorm, 1, {}});
-  if (!f.tie_word_embeddings) table.push_back({"lm_head.weight", {V, H}, Role::kHead, H, {}});
-  return table;
+  return hybrid_weights(backbone(f), mixers(f), feed_forwards(f));
 }
 
 std::vector<ProbeSpec> probes(const ModelConfig& config) {
   const FalconH1Fields f = falcon_h1_fields(config);
-  const int64_t H = f.hidden_size;
-  ProbeTable table;
-  table.add("embed", {H}, "embedding", -1);
-  for (int64_t l = 0; l < f.num_hidden_layers; ++l) {
-    const std::string layer = fmt::format("layers.{}.", l);
-    table.add(layer + "norm", {H}, "rms_norm", l);
-    describe_probes(table, layer + "mixer.", l, f.mixer);
-    describe_probes(table, layer + "attn.", l, f.attention);
-    table.add(layer + "mixed", {H}, "residual", l);
-    table.add(layer + "ff_norm", {H}, "rms_norm", l);
-    describe_probes(table, layer + "ff.", l, f.feed_forward);
-    table.add(layer + "out", {H}, "residual", l);
-  }
-  table.add("norm_f", {H}, "rms_norm", -1);
-  table.add("logits", {f.vocab_size}, "linear", -1);
-  return table.take();
+  return hybrid_probes(backbone(f), mixers(f), feed_forwards(f));
 }
 
 std::vector<std::string> ops(const ModelConfig& config) {

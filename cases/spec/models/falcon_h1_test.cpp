@@ -178,10 +178,9 @@ TEST(FalconH1Weights, FlagsTakeTensorsAway) {
        {"attention_bias", "mlp_bias", "projectors_bias", "mamba_proj_bias", "mamba_conv_bias", "mamba_rms_norm"})
     fields[name] = false;
   fields["tie_word_embeddings"] = true;
-  std::vector<Row> expected;
-  for (const Row& row : kOriginal)
-    if (!(row.name.ends_with(".bias") || row.name.ends_with("mamba.norm.weight") || row.name == "lm_head.weight"))
-      expected.push_back(row);
+  const std::vector<Row> expected = testing::rows_without(kOriginal, [](const std::string& name) {
+    return name.ends_with(".bias") || name.ends_with("mamba.norm.weight") || name == "lm_head.weight";
+  });
   ASSERT_EQ(expected.size(), kOriginal.size() - 12);
   testing::expect_weights(config_of("falcon_h1", fields), expected);
 }

@@ -5,16 +5,12 @@
 
 namespace assay {
 
-namespace {
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-}  // namespace
-
 FalconMambaFields falcon_mamba_fields(const ModelConfig& config) {
   const FieldReader read(config);
   FalconMambaFields f{};
   f.backbone = {.vocab_size = read.size("vocab_size", 50280, 2),
                 .hidden_size = read.size("hidden_size", 768),
-                .num_hidden_layers = read.size("num_hidden_layers", 32, 1, kMostLayers),
+                .num_hidden_layers = read.layers(32),
                 .tie_word_embeddings = read.flag("tie_word_embeddings", true)};
   f.layer_norm_epsilon = read.positive("layer_norm_epsilon", 1e-5);
   f.mixer = read_mamba_mixer(read, f.backbone.hidden_size,
@@ -34,27 +30,15 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "hidden_size",
-                    "intermediate_size",
+  read.check_known({"intermediate_size",
                     "state_size",
-                    "num_hidden_layers",
                     "layer_norm_epsilon",
                     "mixer_rms_eps",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
                     "expand",
                     "conv_kernel",
                     "use_bias",
                     "use_conv_bias",
                     "hidden_act",
-                    "initializer_range",
                     "residual_in_fp32",
                     "time_step_rank",
                     "time_step_scale",
@@ -63,11 +47,9 @@ void check(const ModelConfig& config) {
                     "time_step_init_scheme",
                     "time_step_floor",
                     "rescale_prenorm_residual",
-                    "use_cache",
                     "use_mambapy",
                     "use_falcon_mambapy",
-                    "use_associative_scan",
-                    "tie_word_embeddings"});
+                    "use_associative_scan"});
   read.check_word("model_type", "falcon_mamba");
   read.check_word("hidden_act", "silu");
   const FalconMambaFields f = falcon_mamba_fields(config);

@@ -38,9 +38,6 @@ void FieldReader::refuse(const char* name, const std::string& expected) const {
 }
 
 int64_t FieldReader::size(const char* name, int64_t otherwise, int64_t least, int64_t most) const {
-  // Upstream leaves null to be derived in other fields, never in these.
-  for (const char* always : {"vocab_size", "hidden_size", "num_hidden_layers"})
-    if (is_null(name) && std::string_view(name) == always) refuse(name, "a whole number");
   if (!has(name)) return otherwise;
   const auto& value = fields_.at(name);
   const std::string expected = fmt::format("a whole number from {} to {}", least, most);
@@ -49,6 +46,11 @@ int64_t FieldReader::size(const char* name, int64_t otherwise, int64_t least, in
   const auto number = value.get<int64_t>();
   if (number < least || number > most) refuse(name, expected);
   return number;
+}
+
+int64_t FieldReader::layers(int64_t otherwise) const {
+  if (is_null("num_hidden_layers")) refuse("num_hidden_layers", "a whole number");
+  return size("num_hidden_layers", otherwise, 1, kMostLayers);
 }
 
 double FieldReader::positive(const char* name, double otherwise) const {
@@ -197,15 +199,21 @@ void check_unread(const FieldReader& read) {
 
 }  // namespace
 
-void FieldReader::check_known(std::initializer_list<const char*> known) const {
-  check_known(std::vector<std::string>(known.begin(), known.end()));
+void FieldReader::check_known(std::vector<std::string> own) const {
+  own.insert(own.end(), {"model_type", "architectures", "torch_dtype", "dtype", "transformers_version", "vocab_size",
+                         "hidden_size", "num_hidden_layers", "tie_word_embeddings", "initializer_range", "use_cache",
+                         "pad_token_id", "bos_token_id", "eos_token_id"});
+  check_only(own);
+  // Upstream leaves null to be derived in other fields, never in these.
+  for (const char* name : {"vocab_size", "hidden_size"})
+    if (is_null(name)) refuse(name, "a whole number");
 }
 
-void FieldReader::check_known(const std::vector<std::string>& known) const {
+void FieldReader::check_only(const std::vector<std::string>& names) const {
   for (const auto& [name, value] : fields_.items())
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::find(names.begin(), names.end(), name) == names.end())
       throw InputError(where(name), fmt::format("is not a field of {}", config_.model),
-                       "nearest: " + nearest_list(name, known));
+                       "nearest: " + nearest_list(name, names));
   check_unread(*this);
 }
 

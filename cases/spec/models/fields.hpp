@@ -22,9 +22,13 @@ class FieldReader {
 
   // No released model comes near; twice the product of two such sizes still fits an int64.
   static constexpr int64_t kLargestSize = int64_t{1} << 30;
+  // The tables of weights and probes have rows for each.
+  static constexpr int64_t kMostLayers = 10'000;
 
   // A whole number from least to most; `otherwise` where the field is absent.
   int64_t size(const char* name, int64_t otherwise, int64_t least = 1, int64_t most = kLargestSize) const;
+  // num_hidden_layers, from 1 to kMostLayers and never null; `otherwise` where it is absent.
+  int64_t layers(int64_t otherwise) const;
   double positive(const char* name, double otherwise) const;
   bool flag(const char* name, bool otherwise) const;
   // [lo, hi] with lo <= hi; hi may be infinite: {"__float__": "Infinity"} or "Infinity".
@@ -48,10 +52,11 @@ class FieldReader {
   bool is_null(const char* name) const;
   const nlohmann::json& value(const char* name) const { return fields_.at(name); }
 
-  // InputError for a field that is not in the list, with the nearest names, and for one that changes no numbers and is
-  // of the wrong kind.
-  void check_known(std::initializer_list<const char*> known) const;
-  void check_known(const std::vector<std::string>& known) const;
+  // InputError for a field that is neither one of `own` nor of those that every family's config.json may hold, with the
+  // nearest names; for a null where upstream has none; for a field that changes no numbers and is of the wrong kind.
+  void check_known(std::vector<std::string> own) const;
+  // The same for an object that holds a model's fields and is no model itself: no names but these.
+  void check_only(const std::vector<std::string>& names) const;
   // Fields that must have this value if they are there at all.
   void check_word(const char* name, std::string_view only) const;
   // A field that does not matter here, but must be a boolean if it is there at all.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cases/spec/blocks/hybrid_backbone.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/models/fields.hpp"
 
@@ -11,11 +12,9 @@ namespace assay {
 
 namespace {
 
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-
 // All Mamba where the config names no kinds. Both spellings are in released files.
 std::vector<bool> attention_layers(const FieldReader& read) {
-  const int64_t layers = read.size("num_hidden_layers", 32, 1, kMostLayers);
+  const int64_t layers = read.layers(32);
   if (read.has("layer_types") && read.has("layers_block_type"))
     read.refuse("layers_block_type", "one list of layer kinds, and layer_types is one");
   const char* name = read.has("layers_block_type") ? "layers_block_type" : "layer_types";
@@ -81,28 +80,14 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "tie_word_embeddings",
-                    "hidden_size",
-                    "intermediate_size",
-                    "num_hidden_layers",
+  read.check_known({"intermediate_size",
                     "num_attention_heads",
                     "num_key_value_heads",
                     "head_dim",
                     "hidden_act",
                     "max_position_embeddings",
-                    "initializer_range",
                     "rms_norm_eps",
                     "normalization_function",
-                    "use_cache",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
                     "rope_parameters",
                     "rope_scaling",
                     "rope_theta",
@@ -142,50 +127,35 @@ void check(const ModelConfig& config) {
                       static_cast<int64_t>(f.is_attention.size()));
 }
 
+HybridBackbone backbone(const GraniteMoeHybridFields& f) {
+  return {f.vocab_size, f.hidden_size, std::ssize(f.is_attention), f.tie_word_embeddings, "post_attention_layernorm",
+          "norm"};
+}
+
+auto mixers(const GraniteMoeHybridFields& f) {
+  return [&f](int64_t l, const auto& part) {
+    if (f.is_attention[static_cast<size_t>(l)])
+      part(kAttentionPart, f.attention);
+    else
+      part(kMambaPart, f.mixer);
+  };
+}
+
+auto feed_forwards(const GraniteMoeHybridFields& f) {
+  return [&f](int64_t, const auto& part) {
+    if (f.has_experts()) part(PartNames{"block_sparse_moe.", "ff."}, f.experts);
+    part(PartNames{"shared_mlp.", "ff.shared."}, f.shared);
+  };
+}
+
 std::vector<WeightSpec> weights(const ModelConfig& config) {
   const GraniteMoeHybridFields f = granitemoehybrid_fields(config);
-  const int64_t V = f.vocab_size, H = f.hidden_size;
-  WeightTable table;
-  table.push_back({"model.embed_tokens.weight", {V, H}, Role::kEmbedding, H, {}});
-  for (size_t l = 0; l < f.is_attention.size(); ++l) {
-    const std::string layer = fmt::format("model.layers.{}.", l);
-    table.push_back({layer + "input_layernorm.weight", {H}, Role::kNorm, 1, {}});
-    if (f.is_attention[l])
-      describe_weights(table, layer + "self_attn.", f.attention);
-    else
-      describe_weights(table, layer + "mamba.", f.mixer);
-    table.push_back({layer + "post_attention_layernorm.weight", {H}, Role::kNorm, 1, {}});
-    if (f.has_experts()) describe_weights(table, layer + "block_sparse_moe.", f.experts);
-    describe_weights(table, layer + "shared_mlp.", f.shared);
-  }
-  table.push_back({"model.norm.weight", {H}, Role::kNorm, 1, {}});
-  if (!f.tie_word_embeddings) table.push_back({"lm_head.weight", {V, H}, Role::kHead, H, {}});
-  return table;
+  return hybrid_weights(backbone(f), mixers(f), feed_forwards(f));
 }
 
 std::vector<ProbeSpec> probes(const ModelConfig& config) {
   const GraniteMoeHybridFields f = granitemoehybrid_fields(config);
-  const int64_t H = f.hidden_size;
-  ProbeTable table;
-  table.add("embed", {H}, "embedding", -1);
-  for (size_t l = 0; l < f.is_attention.size(); ++l) {
-    const std::string layer = fmt::format("layers.{}.", l);
-    const auto index = static_cast<int64_t>(l);
-    table.add(layer + "norm", {H}, "rms_norm", index);
-    if (f.is_attention[l])
-      describe_probes(table, layer + "attn.", index, f.attention);
-    else
-      describe_probes(table, layer + "mixer.", index, f.mixer);
-    table.add(layer + "mixed", {H}, "residual", index);
-    table.add(layer + "ff_norm", {H}, "rms_norm", index);
-    if (f.has_experts()) describe_probes(table, layer + "ff.", index, f.experts);
-    describe_probes(table, layer + "ff.shared.", index, f.shared);
-    // The sum of the two parts has no probe: no module of the original gives it out before it joins the residual.
-    table.add(layer + "out", {H}, "residual", index);
-  }
-  table.add("norm_f", {H}, "rms_norm", -1);
-  table.add("logits", {f.vocab_size}, "linear", -1);
-  return table.take();
+  return hybrid_probes(backbone(f), mixers(f), feed_forwards(f));
 }
 
 std::vector<std::string> ops(const ModelConfig& config) {

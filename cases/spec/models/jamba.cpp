@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cases/spec/blocks/hybrid_backbone.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/models/fields.hpp"
 
@@ -12,7 +13,6 @@ namespace assay {
 
 namespace {
 
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
 constexpr int64_t kMostExperts = 10'000;
 
 // Once in `period` layers, from layer `offset` on.
@@ -70,7 +70,7 @@ JambaFields jamba_fields(const ModelConfig& config) {
 
   const Rhythm attention = read_rhythm(read, "attn_layer_period", 8, "attn_layer_offset", 4);
   const Rhythm routed = read_rhythm(read, "expert_layer_period", 2, "expert_layer_offset", 1);
-  const int64_t count = read.size("num_hidden_layers", 32, 1, kMostLayers);
+  const int64_t count = read.layers(32);
   for (int64_t l = 0; l < count; ++l) f.layers.push_back({attention.holds(l), routed.holds(l) && f.experts.count > 1});
   return f;
 }
@@ -79,46 +79,19 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "tie_word_embeddings",
-                    "hidden_size",
-                    "intermediate_size",
-                    "num_hidden_layers",
-                    "num_attention_heads",
-                    "num_key_value_heads",
-                    "head_dim",
-                    "hidden_act",
-                    "initializer_range",
-                    "rms_norm_eps",
-                    "use_cache",
-                    "num_logits_to_keep",
-                    "output_router_logits",
-                    "router_aux_loss_coef",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
-                    "max_position_embeddings",
-                    "attention_dropout",
-                    "num_experts_per_tok",
-                    "num_experts",
-                    "expert_layer_period",
-                    "expert_layer_offset",
-                    "attn_layer_period",
-                    "attn_layer_offset",
-                    "use_mamba_kernels",
-                    "mamba_d_state",
-                    "mamba_d_conv",
-                    "mamba_expand",
-                    "mamba_dt_rank",
-                    "mamba_conv_bias",
-                    "mamba_proj_bias",
-                    "use_mambapy",
-                    "use_associative_scan"});
+  read.check_known({"intermediate_size",    "num_attention_heads",
+                    "num_key_value_heads",  "head_dim",
+                    "hidden_act",           "rms_norm_eps",
+                    "num_logits_to_keep",   "output_router_logits",
+                    "router_aux_loss_coef", "max_position_embeddings",
+                    "attention_dropout",    "num_experts_per_tok",
+                    "num_experts",          "expert_layer_period",
+                    "expert_layer_offset",  "attn_layer_period",
+                    "attn_layer_offset",    "use_mamba_kernels",
+                    "mamba_d_state",        "mamba_d_conv",
+                    "mamba_expand",         "mamba_dt_rank",
+                    "mamba_conv_bias",      "mamba_proj_bias",
+                    "use_mambapy",          "use_associative_scan"});
   read.check_word("model_type", "jamba");
   read.check_word("hidden_act", "silu");
   const JambaFields f = jamba_fields(config);
@@ -132,53 +105,36 @@ void check(const ModelConfig& config) {
                       static_cast<int64_t>(f.layers.size()));
 }
 
+HybridBackbone backbone(const JambaFields& f) {
+  return {f.vocab_size, f.hidden_size, std::ssize(f.layers), f.tie_word_embeddings};
+}
+
+auto mixers(const JambaFields& f) {
+  return [&f](int64_t l, const auto& part) {
+    if (f.layers[static_cast<size_t>(l)].is_attention)
+      part(kAttentionPart, f.attention);
+    else
+      part(kMambaPart, f.mixer);
+  };
+}
+
+auto feed_forwards(const JambaFields& f) {
+  return [&f](int64_t l, const auto& part) {
+    if (f.layers[static_cast<size_t>(l)].is_routed)
+      part(kFeedForwardPart, f.experts);
+    else
+      part(kFeedForwardPart, f.feed_forward);
+  };
+}
+
 std::vector<WeightSpec> weights(const ModelConfig& config) {
   const JambaFields f = jamba_fields(config);
-  const int64_t V = f.vocab_size, H = f.hidden_size;
-  WeightTable table;
-  table.push_back({"model.embed_tokens.weight", {V, H}, Role::kEmbedding, H, {}});
-  for (size_t l = 0; l < f.layers.size(); ++l) {
-    const std::string layer = fmt::format("model.layers.{}.", l);
-    table.push_back({layer + "input_layernorm.weight", {H}, Role::kNorm, 1, {}});
-    if (f.layers[l].is_attention)
-      describe_weights(table, layer + "self_attn.", f.attention);
-    else
-      describe_weights(table, layer + "mamba.", f.mixer);
-    table.push_back({layer + "pre_ff_layernorm.weight", {H}, Role::kNorm, 1, {}});
-    if (f.layers[l].is_routed)
-      describe_weights(table, layer + "feed_forward.", f.experts);
-    else
-      describe_weights(table, layer + "feed_forward.", f.feed_forward);
-  }
-  table.push_back({"model.final_layernorm.weight", {H}, Role::kNorm, 1, {}});
-  if (!f.tie_word_embeddings) table.push_back({"lm_head.weight", {V, H}, Role::kHead, H, {}});
-  return table;
+  return hybrid_weights(backbone(f), mixers(f), feed_forwards(f));
 }
 
 std::vector<ProbeSpec> probes(const ModelConfig& config) {
   const JambaFields f = jamba_fields(config);
-  const int64_t H = f.hidden_size;
-  ProbeTable table;
-  table.add("embed", {H}, "embedding", -1);
-  for (int64_t l = 0; l < static_cast<int64_t>(f.layers.size()); ++l) {
-    const JambaLayer& kind = f.layers[static_cast<size_t>(l)];
-    const std::string layer = fmt::format("layers.{}.", l);
-    table.add(layer + "norm", {H}, "rms_norm", l);
-    if (kind.is_attention)
-      describe_probes(table, layer + "attn.", l, f.attention);
-    else
-      describe_probes(table, layer + "mixer.", l, f.mixer);
-    table.add(layer + "mixed", {H}, "residual", l);
-    table.add(layer + "ff_norm", {H}, "rms_norm", l);
-    if (kind.is_routed)
-      describe_probes(table, layer + "ff.", l, f.experts);
-    else
-      describe_probes(table, layer + "ff.", l, f.feed_forward);
-    table.add(layer + "out", {H}, "residual", l);
-  }
-  table.add("norm_f", {H}, "rms_norm", -1);
-  table.add("logits", {f.vocab_size}, "linear", -1);
-  return table.take();
+  return hybrid_probes(backbone(f), mixers(f), feed_forwards(f));
 }
 
 std::vector<std::string> ops(const ModelConfig& config) {

@@ -44,16 +44,8 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "hidden_size",
-                    "intermediate_size",
+  read.check_known({"intermediate_size",
                     "moe_intermediate_size",
-                    "num_hidden_layers",
                     "num_dense_layers",
                     "layer_types",
                     "num_attention_heads",
@@ -74,13 +66,7 @@ void check(const ModelConfig& config) {
                     "partial_rotary_factor",
                     "theta",
                     "max_position_embeddings",
-                    "tie_word_embeddings",
-                    "tie_embedding",
-                    "initializer_range",
-                    "use_cache",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id"});
+                    "tie_embedding"});
   read.check_word("model_type", "lfm2_moe");
   read.check_flags({"output_router_logits"});
   check_lfm2_backbone(read, lfm2_moe_fields(config));

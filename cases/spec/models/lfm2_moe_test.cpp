@@ -2,23 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "cases/spec/error.hpp"
-#include "cases/spec/model_spec.hpp"
+#include "cases/spec/testing/family.hpp"
 
 namespace assay {
 namespace {
 
-using Json = nlohmann::json;
+using testing::Json;
 
-ModelConfig config_of(Json fields) {
-  ModelConfig config;
-  config.model = "lfm2_moe";
-  config.file = "folder/odd.config.json";
-  config.fields = std::move(fields);
-  return config;
-}
+ModelConfig config_of(Json fields) { return testing::config_of("lfm2_moe", std::move(fields)); }
 
 Json small() {
   return Json::parse(R"({
@@ -29,21 +20,10 @@ Json small() {
     "norm_topk_prob": true, "routed_scaling_factor": 1.7})");
 }
 
-Json with(const std::string& field, Json value) {
-  Json fields = small();
-  fields[field] = std::move(value);
-  return fields;
-}
+Json with(const std::string& field, Json value) { return testing::with(small(), field, std::move(value)); }
 
 void expect_refused(const Json& fields, const std::string& field, std::initializer_list<std::string> parts) {
-  std::string text;
-  try {
-    model_spec("lfm2_moe").check(config_of(fields));
-  } catch (const InputError& error) {
-    text = error.what();
-  }
-  EXPECT_NE(text.find("/config/" + field), std::string::npos) << field << " gave: " << text;
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
+  testing::expect_refusal(config_of(fields), "/config/" + field, parts);
 }
 
 TEST(Lfm2MoeFields, DefaultsAreTheOriginals) {
@@ -80,24 +60,20 @@ TEST(Lfm2MoeFields, LiesAreRefused) {
 
 // Of the feed-forward parts; the rest is lfm2's.
 TEST(Lfm2MoeWeights, ExpertsOneByOneAndTheBias) {
-  const auto table = model_spec("lfm2_moe").weights(config_of(small()));
-  const auto shape_of = [&table](const std::string& name) {
-    const auto found = std::find_if(table.begin(), table.end(), [&](const WeightSpec& w) { return w.name == name; });
-    return found == table.end() ? Shape{} : found->shape;
-  };
-  EXPECT_EQ(shape_of("model.layers.0.feed_forward.w1.weight"), (Shape{33, 20}));
-  EXPECT_EQ(shape_of("model.layers.0.feed_forward.w2.weight"), (Shape{20, 33}));
-  EXPECT_EQ(shape_of("model.layers.1.feed_forward.gate.weight"), (Shape{3, 20}));
-  EXPECT_EQ(shape_of("model.layers.1.feed_forward.expert_bias"), (Shape{3}));
+  const auto shapes = testing::shapes_of(config_of(small()));
+  EXPECT_EQ(shapes.at("model.layers.0.feed_forward.w1.weight"), (Shape{33, 20}));
+  EXPECT_EQ(shapes.at("model.layers.0.feed_forward.w2.weight"), (Shape{20, 33}));
+  EXPECT_EQ(shapes.at("model.layers.1.feed_forward.gate.weight"), (Shape{3, 20}));
+  EXPECT_EQ(shapes.at("model.layers.1.feed_forward.expert_bias"), (Shape{3}));
   for (const std::string expert : {"0", "1", "2"}) {
     const std::string prefix = "model.layers.1.feed_forward.experts." + expert;
-    EXPECT_EQ(shape_of(prefix + ".w1.weight"), (Shape{11, 20}));
-    EXPECT_EQ(shape_of(prefix + ".w3.weight"), (Shape{11, 20}));
-    EXPECT_EQ(shape_of(prefix + ".w2.weight"), (Shape{20, 11}));
+    EXPECT_EQ(shapes.at(prefix + ".w1.weight"), (Shape{11, 20}));
+    EXPECT_EQ(shapes.at(prefix + ".w3.weight"), (Shape{11, 20}));
+    EXPECT_EQ(shapes.at(prefix + ".w2.weight"), (Shape{20, 11}));
   }
   // Embedding, norms (5), convolution (3), attention (6), dense (3), router and bias, 9 of experts; a tied head.
-  EXPECT_EQ(table.size(), 1U + 5 + 3 + 6 + 3 + 2 + 9);
-  EXPECT_EQ(model_spec("lfm2_moe").weights(config_of(with("use_expert_bias", false))).size(), table.size() - 1);
+  EXPECT_EQ(shapes.size(), 1U + 5 + 3 + 6 + 3 + 2 + 9);
+  EXPECT_EQ(model_spec("lfm2_moe").weights(config_of(with("use_expert_bias", false))).size(), shapes.size() - 1);
 }
 
 TEST(Lfm2MoeProbes, RoutedAndDenseLayers) {

@@ -2,21 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "cases/spec/error.hpp"
-#include "cases/spec/model_spec.hpp"
+#include "cases/spec/testing/family.hpp"
 
 namespace assay {
 namespace {
 
-using Json = nlohmann::json;
+using testing::Json;
 
-ModelConfig config_of(Json fields) {
-  ModelConfig config;
-  config.model = "lfm2";
-  config.file = "folder/odd.config.json";
-  config.fields = std::move(fields);
-  return config;
-}
+ModelConfig config_of(Json fields) { return testing::config_of("lfm2", std::move(fields)); }
 
 Json small() {
   return Json::parse(R"({
@@ -26,21 +19,10 @@ Json small() {
     "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}, "tie_word_embeddings": false})");
 }
 
-Json with(const std::string& field, Json value) {
-  Json fields = small();
-  fields[field] = std::move(value);
-  return fields;
-}
+Json with(const std::string& field, Json value) { return testing::with(small(), field, std::move(value)); }
 
 void expect_refused(const Json& fields, const std::string& field, std::initializer_list<std::string> parts) {
-  std::string text;
-  try {
-    model_spec("lfm2").check(config_of(fields));
-  } catch (const InputError& error) {
-    text = error.what();
-  }
-  EXPECT_NE(text.find("/config/" + field), std::string::npos) << field << " gave: " << text;
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
+  testing::expect_refusal(config_of(fields), "/config/" + field, parts);
 }
 
 TEST(Lfm2Fields, DefaultsAreTheOriginals) {
@@ -107,14 +89,9 @@ TEST(Lfm2Fields, LiesAreRefused) {
   expect_refused(with("vocab_size", (1 << 30) + 1), "vocab_size", {});
 }
 
-struct Row {
-  const char* name;
-  Shape shape;
-};
-
 // state_dict of Lfm2ForCausalLM (transformers 5.24.0).
 TEST(Lfm2Weights, TableIsTheOriginals) {
-  const std::vector<Row> expected = {
+  const std::vector<testing::Row> expected = {
       {"model.embed_tokens.weight", {53, 20}},
       {"model.layers.0.operator_norm.weight", {20}},
       {"model.layers.0.conv.in_proj.weight", {60, 20}},
@@ -141,12 +118,7 @@ TEST(Lfm2Weights, TableIsTheOriginals) {
       {"model.embedding_norm.weight", {20}},
       {"lm_head.weight", {53, 20}},
   };
-  const auto table = model_spec("lfm2").weights(config_of(small()));
-  ASSERT_EQ(table.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(table[i].name, expected[i].name);
-    EXPECT_EQ(table[i].shape, expected[i].shape) << expected[i].name;
-  }
+  testing::expect_weights(config_of(small()), expected);
   // Without biases and with a tied head: three tensors and the head less.
   Json fields = with("conv_bias", false);
   fields["tie_embedding"] = true;  // wins over tie_word_embeddings
@@ -154,7 +126,7 @@ TEST(Lfm2Weights, TableIsTheOriginals) {
 }
 
 TEST(Lfm2Probes, InOrderOfComputationThenStates) {
-  const std::vector<Row> expected = {
+  const std::vector<testing::Row> expected = {
       {"embed", {20}},
       {"layers.0.norm", {20}},
       {"layers.0.mixer.in_proj", {60}},
@@ -183,14 +155,8 @@ TEST(Lfm2Probes, InOrderOfComputationThenStates) {
       {"layers.1.attn.k_cache", {3, 10}},
       {"layers.1.attn.v_cache", {3, 10}},
   };
-  const auto probes = model_spec("lfm2").probes(config_of(small()));
-  ASSERT_EQ(probes.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(probes[i].name, expected[i].name);
-    EXPECT_EQ(probes[i].shape, expected[i].shape) << expected[i].name;
-    EXPECT_EQ(probes[i].is_state, i >= 24) << expected[i].name;
-  }
-  EXPECT_EQ(probes[25].follows, "layers.1.attn.k");
+  testing::expect_probes(config_of(small()), expected);
+  EXPECT_EQ(model_spec("lfm2").probes(config_of(small())).at(25).follows, "layers.1.attn.k");
 }
 
 }  // namespace

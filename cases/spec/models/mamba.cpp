@@ -1,16 +1,9 @@
 #include "cases/spec/models/mamba.hpp"
 
-#include <fmt/format.h>
-
-#include "cases/spec/blocks/pure_backbone.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/models/fields.hpp"
 
 namespace assay {
-
-namespace {
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-}  // namespace
 
 MambaFields mamba_fields(const ModelConfig& config) {
   const FieldReader read(config);
@@ -23,13 +16,15 @@ MambaFields mamba_fields(const ModelConfig& config) {
   const bool is_auto = !read.has("time_step_rank") || config.fields.at("time_step_rank") == "auto";
   if (!is_auto && config.fields.at("time_step_rank").is_string()) read.refuse("time_step_rank", "\"auto\" or a size");
   f.time_step_rank = is_auto ? (f.hidden_size + 15) / 16 : read.size("time_step_rank", 1);
-  f.num_hidden_layers = read.size("num_hidden_layers", 32, 1, kMostLayers);
+  f.num_hidden_layers = read.layers(32);
   f.layer_norm_epsilon = read.positive("layer_norm_epsilon", 1e-5);
   f.use_bias = read.flag("use_bias", false);
   f.use_conv_bias = read.flag("use_conv_bias", true);
   f.tie_word_embeddings = read.flag("tie_word_embeddings", true);
   return f;
 }
+
+PureBackbone MambaFields::backbone() const { return {vocab_size, hidden_size, num_hidden_layers, tie_word_embeddings}; }
 
 MambaMixerShape MambaFields::mixer() const {
   return {.hidden_size = hidden_size,
@@ -46,39 +41,10 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "layer_types",
-                    "vocab_size",
-                    "hidden_size",
-                    "intermediate_size",
-                    "state_size",
-                    "num_hidden_layers",
-                    "layer_norm_epsilon",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
-                    "expand",
-                    "conv_kernel",
-                    "use_bias",
-                    "use_conv_bias",
-                    "hidden_act",
-                    "initializer_range",
-                    "residual_in_fp32",
-                    "time_step_rank",
-                    "time_step_scale",
-                    "time_step_min",
-                    "time_step_max",
-                    "time_step_init_scheme",
-                    "time_step_floor",
-                    "rescale_prenorm_residual",
-                    "use_cache",
-                    "use_mambapy",
-                    "use_associative_scan",
-                    "tie_word_embeddings"});
+  read.check_known({"layer_types", "intermediate_size", "state_size", "layer_norm_epsilon", "expand", "conv_kernel",
+                    "use_bias", "use_conv_bias", "hidden_act", "residual_in_fp32", "time_step_rank", "time_step_scale",
+                    "time_step_min", "time_step_max", "time_step_init_scheme", "time_step_floor",
+                    "rescale_prenorm_residual", "use_mambapy", "use_associative_scan"});
   read.check_word("model_type", "mamba");
   read.check_word("hidden_act", "silu");
   const MambaFields f = mamba_fields(config);
@@ -93,12 +59,12 @@ void check(const ModelConfig& config) {
 
 std::vector<WeightSpec> weights(const ModelConfig& config) {
   const MambaFields f = mamba_fields(config);
-  return pure_weights({f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings}, f.mixer());
+  return pure_weights(f.backbone(), f.mixer());
 }
 
 std::vector<ProbeSpec> probes(const ModelConfig& config) {
   const MambaFields f = mamba_fields(config);
-  return pure_probes({f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings}, f.mixer());
+  return pure_probes(f.backbone(), f.mixer());
 }
 
 std::vector<std::string> ops(const ModelConfig&) {

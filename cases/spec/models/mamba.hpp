@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "cases/spec/blocks/mamba_mixer.hpp"
+#include "cases/spec/blocks/pure_backbone.hpp"
 #include "cases/spec/model_config.hpp"
 
 namespace assay {
@@ -26,6 +27,7 @@ struct MambaFields {
   bool use_conv_bias;
   bool tie_word_embeddings;
 
+  PureBackbone backbone() const;
   MambaMixerShape mixer() const;
 };
 

@@ -4,15 +4,10 @@
 
 #include <limits>
 
-#include "cases/spec/blocks/pure_backbone.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/models/fields.hpp"
 
 namespace assay {
-
-namespace {
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-}  // namespace
 
 Mamba2Fields mamba2_fields(const ModelConfig& config) {
   const FieldReader read(config);
@@ -30,7 +25,7 @@ Mamba2Fields mamba2_fields(const ModelConfig& config) {
   f.n_groups = read.size("n_groups", 8);
   if (f.num_heads % f.n_groups != 0) read.refuse("n_groups", fmt::format("a divisor of num_heads = {}", f.num_heads));
   f.chunk_size = read.size("chunk_size", 256);
-  f.num_hidden_layers = read.size("num_hidden_layers", 64, 1, kMostLayers);
+  f.num_hidden_layers = read.layers(64);
   f.layer_norm_epsilon = read.positive("layer_norm_epsilon", 1e-5);
   const auto limits = read.limits("time_step_limit", {0.0, std::numeric_limits<double>::infinity()});
   f.dt_min = limits.first;
@@ -39,6 +34,10 @@ Mamba2Fields mamba2_fields(const ModelConfig& config) {
   f.use_conv_bias = read.flag("use_conv_bias", true);
   f.tie_word_embeddings = read.flag("tie_word_embeddings", false);
   return f;
+}
+
+PureBackbone Mamba2Fields::backbone() const {
+  return {vocab_size, hidden_size, num_hidden_layers, tie_word_embeddings};
 }
 
 Mamba2MixerShape Mamba2Fields::mixer() const {
@@ -62,42 +61,12 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "layer_types",
-                    "vocab_size",
-                    "hidden_size",
-                    "intermediate_size",
-                    "state_size",
-                    "num_hidden_layers",
-                    "num_heads",
-                    "head_dim",
-                    "n_groups",
-                    "chunk_size",
-                    "layer_norm_epsilon",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
-                    "expand",
-                    "conv_kernel",
-                    "use_bias",
-                    "use_conv_bias",
-                    "hidden_act",
-                    "initializer_range",
-                    "residual_in_fp32",
-                    "time_step_rank",
-                    "time_step_min",
-                    "time_step_max",
-                    "time_step_floor",
-                    "time_step_limit",
-                    "rescale_prenorm_residual",
-                    "use_cache",
-                    "rms_norm",
-                    "norm_before_gate",
-                    "tie_word_embeddings"});
+  read.check_known({"layer_types",   "intermediate_size", "state_size",      "num_heads",
+                    "head_dim",      "n_groups",          "chunk_size",      "layer_norm_epsilon",
+                    "expand",        "conv_kernel",       "use_bias",        "use_conv_bias",
+                    "hidden_act",    "residual_in_fp32",  "time_step_rank",  "time_step_min",
+                    "time_step_max", "time_step_floor",   "time_step_limit", "rescale_prenorm_residual",
+                    "rms_norm",      "norm_before_gate"});
   read.check_word("model_type", "mamba2");
   read.check_word("hidden_act", "silu");
   const Mamba2Fields f = mamba2_fields(config);
@@ -110,12 +79,12 @@ void check(const ModelConfig& config) {
 
 std::vector<WeightSpec> weights(const ModelConfig& config) {
   const Mamba2Fields f = mamba2_fields(config);
-  return pure_weights({f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings}, f.mixer());
+  return pure_weights(f.backbone(), f.mixer());
 }
 
 std::vector<ProbeSpec> probes(const ModelConfig& config) {
   const Mamba2Fields f = mamba2_fields(config);
-  return pure_probes({f.vocab_size, f.hidden_size, f.num_hidden_layers, f.tie_word_embeddings}, f.mixer());
+  return pure_probes(f.backbone(), f.mixer());
 }
 
 std::vector<std::string> ops(const ModelConfig&) {

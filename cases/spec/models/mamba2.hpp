@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cases/spec/blocks/mamba2_mixer.hpp"
+#include "cases/spec/blocks/pure_backbone.hpp"
 #include "cases/spec/model_config.hpp"
 
 namespace assay {
@@ -29,6 +30,7 @@ struct Mamba2Fields {
   bool use_conv_bias;
   bool tie_word_embeddings;
   int64_t conv_dim() const { return intermediate_size + 2 * n_groups * state_size; }
+  PureBackbone backbone() const;
   Mamba2MixerShape mixer() const;
 };
 

@@ -4,21 +4,16 @@
 
 #include <limits>
 
-#include "cases/spec/error.hpp"
-#include "cases/spec/model_spec.hpp"
+#include "cases/spec/testing/family.hpp"
 
 namespace assay {
 namespace {
 
-using Json = nlohmann::json;
+using testing::Json;
+using testing::Row;
+using testing::with;
 
-ModelConfig config_of(Json fields) {
-  ModelConfig config;
-  config.model = "mamba2";
-  config.file = "folder/odd.config.json";
-  config.fields = std::move(fields);
-  return config;
-}
+ModelConfig config_of(Json fields) { return testing::config_of("mamba2", std::move(fields)); }
 
 // config.json as transformers 5.24.0 saves it.
 Json saved() {
@@ -32,28 +27,12 @@ Json saved() {
     "use_conv_bias": true, "vocab_size": 53})");
 }
 
-std::string refusal(const std::string& field, Json value) {
-  Json fields = saved();
-  fields[field] = std::move(value);
-  try {
-    model_spec("mamba2").check(config_of(fields));
-  } catch (const InputError& error) {
-    EXPECT_NE(error.where().find("folder/odd.config.json /config"), std::string::npos) << error.what();
-    return error.what();
-  }
-  return "";
-}
-
 void expect_refused(const std::string& field, const Json& value, std::initializer_list<std::string> parts) {
-  const std::string text = refusal(field, value);
-  EXPECT_NE(text.find("/config/" + field), std::string::npos) << field << " " << value << " gave: " << text;
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
+  testing::expect_refused("mamba2", saved(), field, value, parts);
 }
 
 Mamba2Fields fields_with(const std::string& field, Json value) {
-  Json fields = saved();
-  fields[field] = std::move(value);
-  return mamba2_fields(config_of(fields));
+  return mamba2_fields(config_of(with(saved(), field, std::move(value))));
 }
 
 TEST(Mamba2Fields, DefaultsAreTheOriginals) {
@@ -135,21 +114,6 @@ TEST(Mamba2Fields, SizesBeyondMemoryAreRefused) {
   EXPECT_THROW(model_spec("mamba2").check(config_of(fields)), InputError);
 }
 
-struct Row {
-  const char* name;
-  Shape shape;
-};
-
-void expect_table(const ModelConfig& config, const std::vector<Row>& expected) {
-  const auto table = model_spec(config.model).weights(config);
-  ASSERT_EQ(table.size(), expected.size());
-  for (const Row& row : expected) {
-    bool is_there = false;
-    for (const WeightSpec& spec : table) is_there = is_there || (spec.name == row.name && spec.shape == row.shape);
-    EXPECT_TRUE(is_there) << row.name << " " << to_string(row.shape);
-  }
-}
-
 // state_dict of Mamba2ForCausalLM (transformers 5.24.0) with the config above.
 const std::vector<Row> kOriginal = {
     {"backbone.embeddings.weight", {53, 15}},
@@ -168,21 +132,18 @@ const std::vector<Row> kOriginal = {
     {"lm_head.weight", {53, 15}},
 };
 
-TEST(Mamba2Weights, TableIsTheOriginals) { expect_table(config_of(saved()), kOriginal); }
+TEST(Mamba2Weights, TableIsTheOriginals) { testing::expect_weights(config_of(saved()), kOriginal); }
 
 TEST(Mamba2Weights, FlagsTakeTensorsAway) {
   Json fields = saved();
   for (const char* name : {"use_bias", "use_conv_bias"}) fields[name] = false;
   fields["tie_word_embeddings"] = true;
-  std::vector<Row> expected;
-  for (const Row& row : kOriginal) {
-    const std::string name = row.name;
-    const bool is_taken = name.ends_with("in_proj.bias") || name.ends_with("out_proj.bias") ||
-                          name.ends_with("conv1d.bias") || name == "lm_head.weight";
-    if (!is_taken) expected.push_back(row);
-  }
+  const std::vector<Row> expected = testing::rows_without(kOriginal, [](const std::string& name) {
+    return name.ends_with("in_proj.bias") || name.ends_with("out_proj.bias") || name.ends_with("conv1d.bias") ||
+           name == "lm_head.weight";
+  });
   ASSERT_EQ(expected.size(), kOriginal.size() - 4);
-  expect_table(config_of(fields), expected);
+  testing::expect_weights(config_of(fields), expected);
 }
 
 // Groups of x at unlike scales, or a gated norm over all of I would equal one over each group.
@@ -205,30 +166,23 @@ TEST(Mamba2Weights, NeighbouringGroupsHaveUnlikeScales) {
 }
 
 TEST(Mamba2Probes, InOrderOfComputationThenStates) {
-  const auto probes = model_spec("mamba2").probes(config_of(saved()));
-  const std::vector<Row> expected = {
-      {"embed", {15}},
-      {"layers.0.norm", {15}},
-      {"layers.0.mixer.in_proj", {141}},
-      {"layers.0.mixer.conv1d", {87}},
-      {"layers.0.mixer.dt", {9}},
-      {"layers.0.mixer.ssd", {9, 5}},
-      {"layers.0.mixer.norm", {45}},
-      {"layers.0.mixer.out_proj", {15}},
-      {"layers.0.out", {15}},
-      {"norm_f", {15}},
-      {"logits", {53}},
-      {"layers.0.mixer.conv_state", {87, 3}},
-      {"layers.0.mixer.ssm_state", {9, 5, 7}},
-  };
-  ASSERT_EQ(probes.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(probes[i].name, expected[i].name);
-    EXPECT_EQ(probes[i].shape, expected[i].shape) << expected[i].name;
-    EXPECT_EQ(probes[i].is_state, i >= 11) << expected[i].name;
-    EXPECT_EQ(probes[i].layer, probes[i].name.starts_with("layers.0.") ? 0 : -1) << expected[i].name;
-    EXPECT_EQ(probes[i].state_heads, i == 12 ? 9 : 1) << expected[i].name;
-  }
+  testing::expect_probes(config_of(saved()), {
+                                                 {"embed", {15}},
+                                                 {"layers.0.norm", {15}},
+                                                 {"layers.0.mixer.in_proj", {141}},
+                                                 {"layers.0.mixer.conv1d", {87}},
+                                                 {"layers.0.mixer.dt", {9}},
+                                                 {"layers.0.mixer.ssd", {9, 5}},
+                                                 {"layers.0.mixer.norm", {45}},
+                                                 {"layers.0.mixer.out_proj", {15}},
+                                                 {"layers.0.out", {15}},
+                                                 {"norm_f", {15}},
+                                                 {"logits", {53}},
+                                                 {"layers.0.mixer.conv_state", {87, 3}},
+                                                 {"layers.0.mixer.ssm_state", {9, 5, 7}},
+                                             });
+  for (const ProbeSpec& probe : model_spec("mamba2").probes(config_of(saved())))
+    EXPECT_EQ(probe.state_heads, probe.name.ends_with("ssm_state") ? 9 : 1) << probe.name;
 }
 
 }  // namespace

@@ -2,21 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "cases/spec/error.hpp"
-#include "cases/spec/model_spec.hpp"
+#include "cases/spec/testing/family.hpp"
 
 namespace assay {
 namespace {
 
-using Json = nlohmann::json;
+using testing::Json;
+using testing::Row;
+using testing::with;
 
-ModelConfig config_of(Json fields) {
-  ModelConfig config;
-  config.model = "mamba";
-  config.file = "folder/odd.config.json";
-  config.fields = std::move(fields);
-  return config;
-}
+ModelConfig config_of(Json fields) { return testing::config_of("mamba", std::move(fields)); }
 
 // config.json as transformers 5.24.0 saves it.
 Json saved() {
@@ -30,22 +25,8 @@ Json saved() {
     "use_conv_bias": true, "use_mambapy": false, "vocab_size": 53})");
 }
 
-std::string refusal(const std::string& field, Json value) {
-  Json fields = saved();
-  fields[field] = std::move(value);
-  try {
-    model_spec("mamba").check(config_of(fields));
-  } catch (const InputError& error) {
-    EXPECT_NE(error.where().find("folder/odd.config.json /config"), std::string::npos) << error.what();
-    return error.what();
-  }
-  return "";
-}
-
 void expect_refused(const std::string& field, const Json& value, std::initializer_list<std::string> parts) {
-  const std::string text = refusal(field, value);
-  EXPECT_NE(text.find("/config/" + field), std::string::npos) << field << " " << value << " gave: " << text;
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
+  testing::expect_refused("mamba", saved(), field, value, parts);
 }
 
 TEST(MambaFields, DefaultsAreTheOriginals) {
@@ -128,21 +109,6 @@ TEST(MambaFields, SizesBeyondMemoryAreRefused) {
   EXPECT_THROW(model_spec("mamba").check(config_of(fields)), InputError);
 }
 
-struct Row {
-  const char* name;
-  Shape shape;
-};
-
-void expect_table(const ModelConfig& config, const std::vector<Row>& expected) {
-  const auto table = model_spec(config.model).weights(config);
-  ASSERT_EQ(table.size(), expected.size());
-  for (const Row& row : expected) {
-    bool is_there = false;
-    for (const WeightSpec& spec : table) is_there = is_there || (spec.name == row.name && spec.shape == row.shape);
-    EXPECT_TRUE(is_there) << row.name << " " << to_string(row.shape);
-  }
-}
-
 // state_dict of MambaForCausalLM (transformers 5.24.0) with the config above.
 const std::vector<Row> kOriginal = {
     {"backbone.embeddings.weight", {53, 15}},
@@ -162,49 +128,38 @@ const std::vector<Row> kOriginal = {
     {"lm_head.weight", {53, 15}},
 };
 
-TEST(MambaWeights, TableIsTheOriginals) { expect_table(config_of(saved()), kOriginal); }
+TEST(MambaWeights, TableIsTheOriginals) { testing::expect_weights(config_of(saved()), kOriginal); }
 
 TEST(MambaWeights, FlagsTakeTensorsAway) {
   Json fields = saved();
   for (const char* name : {"use_bias", "use_conv_bias"}) fields[name] = false;
   fields["tie_word_embeddings"] = true;
-  std::vector<Row> expected;
-  for (const Row& row : kOriginal) {
-    const std::string name = row.name;
-    const bool is_taken = name.ends_with("in_proj.bias") || name.ends_with("out_proj.bias") ||
-                          name.ends_with("conv1d.bias") || name == "lm_head.weight";
-    if (!is_taken) expected.push_back(row);
-  }
+  const std::vector<Row> expected = testing::rows_without(kOriginal, [](const std::string& name) {
+    return name.ends_with("in_proj.bias") || name.ends_with("out_proj.bias") || name.ends_with("conv1d.bias") ||
+           name == "lm_head.weight";
+  });
   ASSERT_EQ(expected.size(), kOriginal.size() - 4);
-  expect_table(config_of(fields), expected);
+  testing::expect_weights(config_of(fields), expected);
 }
 
 TEST(MambaProbes, InOrderOfComputationThenStates) {
-  const auto probes = model_spec("mamba").probes(config_of(saved()));
-  const std::vector<Row> expected = {
-      {"embed", {15}},
-      {"layers.0.norm", {15}},
-      {"layers.0.mixer.in_proj", {90}},
-      {"layers.0.mixer.conv1d", {45}},
-      {"layers.0.mixer.x_proj", {18}},
-      {"layers.0.mixer.dt", {45}},
-      {"layers.0.mixer.scan", {45}},
-      {"layers.0.mixer.gate", {45}},
-      {"layers.0.mixer.out_proj", {15}},
-      {"layers.0.out", {15}},
-      {"norm_f", {15}},
-      {"logits", {53}},
-      {"layers.0.mixer.conv_state", {45, 3}},
-      {"layers.0.mixer.ssm_state", {45, 7}},
-  };
-  ASSERT_EQ(probes.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(probes[i].name, expected[i].name);
-    EXPECT_EQ(probes[i].shape, expected[i].shape) << expected[i].name;
-    EXPECT_EQ(probes[i].is_state, i >= 12) << expected[i].name;
-    EXPECT_EQ(probes[i].layer, probes[i].name.starts_with("layers.0.") ? 0 : -1) << expected[i].name;
-    EXPECT_EQ(probes[i].state_heads, 1);
-  }
+  testing::expect_probes(config_of(saved()), {
+                                                 {"embed", {15}},
+                                                 {"layers.0.norm", {15}},
+                                                 {"layers.0.mixer.in_proj", {90}},
+                                                 {"layers.0.mixer.conv1d", {45}},
+                                                 {"layers.0.mixer.x_proj", {18}},
+                                                 {"layers.0.mixer.dt", {45}},
+                                                 {"layers.0.mixer.scan", {45}},
+                                                 {"layers.0.mixer.gate", {45}},
+                                                 {"layers.0.mixer.out_proj", {15}},
+                                                 {"layers.0.out", {15}},
+                                                 {"norm_f", {15}},
+                                                 {"logits", {53}},
+                                                 {"layers.0.mixer.conv_state", {45, 3}},
+                                                 {"layers.0.mixer.ssm_state", {45, 7}},
+                                             });
+  for (const ProbeSpec& probe : model_spec("mamba").probes(config_of(saved()))) EXPECT_EQ(probe.state_heads, 1);
 }
 
 }  // namespace

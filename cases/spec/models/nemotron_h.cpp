@@ -48,15 +48,7 @@ double elements_of_layer(const NemotronHFields& f, Layer layer) {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "hidden_size",
-                    "num_hidden_layers",
-                    "hybrid_override_pattern",
+  read.check_known({"hybrid_override_pattern",
                     "layers_block_type",
                     "layer_types",
                     "layer_norm_epsilon",
@@ -122,13 +114,7 @@ void check(const ModelConfig& config) {
                     "mtp_hybrid_override_pattern",
                     "residual_in_fp32",
                     "rescale_prenorm_residual",
-                    "initializer_range",
-                    "num_logits_to_keep",
-                    "use_cache",
-                    "tie_word_embeddings",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id"});
+                    "num_logits_to_keep"});
   read.check_word("model_type", "nemotron_h");
   read.check_word("mamba_hidden_act", "silu");
   const NemotronHFields f = nemotron_h_fields(config);

@@ -13,8 +13,6 @@ namespace {
 
 using Layer = NemotronHFields::Layer;
 
-constexpr size_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-
 // The name a field has in this file: an earlier one wins, as in the original.
 const char* spelled(const FieldReader& read, const char* earlier, const char* name) {
   return read.has(earlier) ? earlier : name;
@@ -65,7 +63,8 @@ std::vector<Layer> layers_of(const FieldReader& read) {
     layers = found;
   }
   if (layers.empty()) layers = {Layer::kMamba, Layer::kExperts, Layer::kAttention, Layer::kFeedForward};
-  if (layers.size() > kMostLayers) read.refuse(source, fmt::format("at most {} layers", kMostLayers));
+  if (std::ssize(layers) > FieldReader::kMostLayers)
+    read.refuse(source, fmt::format("at most {} layers", FieldReader::kMostLayers));
   if (read.has("num_hidden_layers") && read.value("num_hidden_layers") != layers.size())
     read.refuse("num_hidden_layers", fmt::format("the number of layers that {} names, {}", source, layers.size()));
   return layers;
@@ -144,6 +143,7 @@ ExpertsShape read_experts(const FieldReader& read, const FeedForwardShape& feed_
   shape.is_gated = false;
   shape.latent = read.size("moe_latent_size", 0);
   shape.has_latent_bias = feed_forward.has_bias;
+  shape.keeps_router_float32 = true;
   shape.bias_name = "gate.e_score_correction_bias";
   return shape;
 }

@@ -4,22 +4,16 @@
 
 #include <limits>
 
-#include "cases/spec/error.hpp"
-#include "cases/spec/model_spec.hpp"
+#include "cases/spec/testing/family.hpp"
 
 namespace assay {
 namespace {
 
-using Json = nlohmann::json;
+using testing::Json;
 using Layer = NemotronHFields::Layer;
 
 ModelConfig config_of(Json fields) {
-  ModelConfig config;
-  config.model = "nemotron_h";
-  config.file = "folder/odd.config.json";
-  config.fields = std::move(fields);
-  config.profile = {{"dt_floor", "time_step_min"}};
-  return config;
+  return testing::config_of("nemotron_h", std::move(fields), {{"dt_floor", "time_step_min"}});
 }
 
 Json small() {
@@ -34,21 +28,10 @@ Json small() {
     "norm_topk_prob": false, "routed_scaling_factor": 1.7})");
 }
 
-Json with(const std::string& field, Json value) {
-  Json fields = small();
-  fields[field] = std::move(value);
-  return fields;
-}
+Json with(const std::string& field, Json value) { return testing::with(small(), field, std::move(value)); }
 
 void expect_refused(const Json& fields, const std::string& field, std::initializer_list<std::string> parts) {
-  std::string text;
-  try {
-    model_spec("nemotron_h").check(config_of(fields));
-  } catch (const InputError& error) {
-    text = error.what();
-  }
-  EXPECT_NE(text.find("/config/" + field), std::string::npos) << field << " gave: " << text;
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
+  testing::expect_refusal(config_of(fields), "/config/" + field, parts);
 }
 
 TEST(NemotronHFields, DefaultsAreTheOriginals) {
@@ -76,6 +59,7 @@ TEST(NemotronHFields, LayersByLetterOrByWord) {
   const auto layers = [](Json fields) { return nemotron_h_fields(config_of(std::move(fields))).layers; };
   const std::vector<Layer> expected = {Layer::kMamba, Layer::kAttention, Layer::kFeedForward, Layer::kExperts};
   EXPECT_EQ(layers(small()), expected);
+  EXPECT_EQ(layers(with("num_hidden_layers", nullptr)), expected);
   for (const char* name : {"layers_block_type", "layer_types"}) {
     Json fields = small();
     fields.erase("hybrid_override_pattern");
@@ -135,14 +119,9 @@ TEST(NemotronHFields, LiesAreRefused) {
   expect_refused(with("n_experts", 4), "n_experts", {"not a field of nemotron_h"});
 }
 
-struct Row {
-  const char* name;
-  Shape shape;
-};
-
 // state_dict of NemotronHForCausalLM (transformers 5.24.0), with the names that it saves: attention_bias adds nothing.
 TEST(NemotronHWeights, TableIsTheOriginals) {
-  const std::vector<Row> expected = {
+  const std::vector<testing::Row> expected = {
       {"backbone.embeddings.weight", {53, 15}},
       {"backbone.layers.0.norm.weight", {15}},
       {"backbone.layers.0.mixer.dt_bias", {9}},
@@ -187,12 +166,7 @@ TEST(NemotronHWeights, TableIsTheOriginals) {
       {"backbone.norm_f.weight", {15}},
       {"lm_head.weight", {53, 15}},
   };
-  const auto table = model_spec("nemotron_h").weights(config_of(small()));
-  ASSERT_EQ(table.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(table[i].name, expected[i].name);
-    EXPECT_EQ(table[i].shape, expected[i].shape) << expected[i].name;
-  }
+  testing::expect_weights(config_of(small()), expected);
 }
 
 TEST(NemotronHProbes, OneMixerALayer) {

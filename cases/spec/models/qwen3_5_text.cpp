@@ -12,23 +12,12 @@ bool is_nested(const ModelConfig& config) { return FieldReader(config).has("text
 
 // The last four belong to the multi-token prediction of released files, whose weights the original does not load.
 const std::vector<std::string>& text_fields() {
-  static const std::vector<std::string> names = {"model_type",
-                                                 "architectures",
-                                                 "torch_dtype",
-                                                 "dtype",
-                                                 "transformers_version",
-                                                 "vocab_size",
-                                                 "hidden_size",
-                                                 "num_hidden_layers",
-                                                 "num_attention_heads",
+  static const std::vector<std::string> names = {"num_attention_heads",
                                                  "num_key_value_heads",
                                                  "head_dim",
                                                  "hidden_act",
                                                  "max_position_embeddings",
-                                                 "initializer_range",
                                                  "rms_norm_eps",
-                                                 "use_cache",
-                                                 "tie_word_embeddings",
                                                  "rope_parameters",
                                                  "rope_scaling",
                                                  "rope_theta",
@@ -43,9 +32,6 @@ const std::vector<std::string>& text_fields() {
                                                  "linear_num_value_heads",
                                                  "layer_types",
                                                  "full_attention_interval",
-                                                 "pad_token_id",
-                                                 "bos_token_id",
-                                                 "eos_token_id",
                                                  "mamba_ssm_dtype",
                                                  "mlp_only_layers",
                                                  "mtp_num_hidden_layers",
@@ -55,9 +41,9 @@ const std::vector<std::string>& text_fields() {
 
 void check_wrapper(const ModelConfig& config, const std::string& family) {
   const FieldReader top(config), text = qwen3_5_text(config);
-  top.check_known({"model_type", "architectures", "torch_dtype", "dtype", "transformers_version", "text_config",
-                   "vision_config", "image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id",
-                   "tie_word_embeddings"});
+  top.check_only({"model_type", "architectures", "torch_dtype", "dtype", "transformers_version", "text_config",
+                  "vision_config", "image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id",
+                  "tie_word_embeddings"});
   top.check_word("model_type", family);
   // The causal language model reads the inner one, the multimodal class the outer one: a file where they differ is two
   // models.

@@ -32,24 +32,13 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "hidden_size",
-                    "intermediate_size",
-                    "num_hidden_layers",
+  read.check_known({"intermediate_size",
                     "num_attention_heads",
                     "num_key_value_heads",
                     "head_dim",
                     "hidden_act",
                     "max_position_embeddings",
-                    "initializer_range",
                     "rms_norm_eps",
-                    "use_cache",
-                    "tie_word_embeddings",
                     "rope_parameters",
                     "rope_scaling",
                     "rope_theta",
@@ -71,10 +60,7 @@ void check(const ModelConfig& config) {
                     "router_aux_loss_coef",
                     "mlp_only_layers",
                     "layer_types",
-                    "full_attention_interval",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id"});
+                    "full_attention_interval"});
   read.check_word("model_type", "qwen3_next");
   check_elements(read, qwen3_next_fields(config));
 }

@@ -4,21 +4,16 @@
 
 #include <map>
 
-#include "cases/spec/error.hpp"
-#include "cases/spec/model_spec.hpp"
+#include "cases/spec/testing/family.hpp"
 
 namespace assay {
 namespace {
 
-using Json = nlohmann::json;
+using testing::Json;
+using testing::shapes_of;
+using testing::with;
 
-ModelConfig config_of(Json fields) {
-  ModelConfig config;
-  config.model = "qwen3_next";
-  config.file = "folder/odd.config.json";
-  config.fields = std::move(fields);
-  return config;
-}
+ModelConfig config_of(Json fields) { return testing::config_of("qwen3_next", std::move(fields)); }
 
 Json saved() {
   return Json::parse(R"({
@@ -37,23 +32,11 @@ Json saved() {
 }
 
 QwenBackbone fields_with(const std::string& field, Json value) {
-  Json fields = saved();
-  fields[field] = std::move(value);
-  return qwen3_next_fields(config_of(fields));
+  return qwen3_next_fields(config_of(with(saved(), field, std::move(value))));
 }
 
-void expect_refused(const std::string& field, Json value, std::initializer_list<std::string> parts) {
-  Json fields = saved();
-  fields[field] = value;
-  std::string text;
-  try {
-    model_spec("qwen3_next").check(config_of(fields));
-  } catch (const InputError& error) {
-    text = error.what();
-  }
-  EXPECT_NE(text.find("folder/odd.config.json /config/" + field), std::string::npos)
-      << field << " " << value << " gave: " << text;
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " not in: " << text;
+void expect_refused(const std::string& field, const Json& value, std::initializer_list<std::string> parts) {
+  testing::expect_refused("qwen3_next", saved(), field, value, parts);
 }
 
 TEST(Qwen3NextFields, DefaultsAreTheOriginals) {
@@ -126,14 +109,8 @@ TEST(Qwen3NextFields, WrongValuesAreRefused) {
   expect_refused("linear_num_heads", 2, {"not a field of qwen3_next", "linear_num_key_heads"});
 }
 
-std::map<std::string, Shape> shapes_of(const std::vector<WeightSpec>& table) {
-  std::map<std::string, Shape> shapes;
-  for (const WeightSpec& weight : table) EXPECT_TRUE(shapes.emplace(weight.name, weight.shape).second) << weight.name;
-  return shapes;
-}
-
 TEST(Qwen3NextWeights, NamesAndShapesOfTheReleasedFiles) {
-  const std::map<std::string, Shape> shapes = shapes_of(model_spec("qwen3_next").weights(config_of(saved())));
+  const std::map<std::string, Shape> shapes = shapes_of(config_of(saved()));
   const std::map<std::string, Shape> some = {
       {"model.embed_tokens.weight", {56, 24}},
       {"lm_head.weight", {56, 24}},
@@ -169,7 +146,7 @@ TEST(Qwen3NextWeights, NamesAndShapesOfTheReleasedFiles) {
   Json tied = saved();
   tied["tie_word_embeddings"] = true;
   tied["attention_bias"] = true;
-  const auto others = shapes_of(model_spec("qwen3_next").weights(config_of(tied)));
+  const auto others = shapes_of(config_of(tied));
   EXPECT_FALSE(others.contains("lm_head.weight"));
   EXPECT_EQ(others.at("model.layers.1.self_attn.q_proj.bias"), (Shape{2 * 4 * 16}));
   EXPECT_EQ(others.at("model.layers.1.self_attn.o_proj.bias"), (Shape{24}));

@@ -9,8 +9,6 @@ namespace assay {
 
 namespace {
 
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-
 // layer_types, or else every full_attention_interval-th layer.
 std::vector<bool> read_layer_kinds(const FieldReader& read, int64_t layers) {
   const int64_t interval = read.size("full_attention_interval", 4);
@@ -96,7 +94,7 @@ QwenBackbone read_qwen_backbone(const FieldReader& read, const QwenDefaults& def
   QwenBackbone model;
   model.vocab_size = read.size("vocab_size", defaults.vocab_size, 2);
   model.hidden_size = read.size("hidden_size", defaults.hidden_size);
-  model.num_hidden_layers = read.size("num_hidden_layers", defaults.num_hidden_layers, 1, kMostLayers);
+  model.num_hidden_layers = read.layers(defaults.num_hidden_layers);
   model.rms_norm_eps = read.positive("rms_norm_eps", 1e-6);
   model.tie_word_embeddings = read.flag("tie_word_embeddings", false);
   model.is_attention = read_layer_kinds(read, model.num_hidden_layers);

@@ -12,12 +12,10 @@ namespace assay {
 
 namespace {
 
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-
 std::vector<ZambaFields::Layer> read_layers(const FieldReader& read) {
   using Layer = ZambaFields::Layer;
   const char* list = read.has("layer_types") ? "layer_types" : "layers_block_type";
-  const int64_t count = read.size("num_hidden_layers", 76, 1, kMostLayers);
+  const int64_t count = read.layers(76);
   std::vector<Layer> layers;
   for (const std::string& word : read.words(list, count, {"mamba", "linear_attention", "hybrid"}))
     layers.push_back(word == "hybrid" ? Layer::kHybrid : Layer::kRecurrent);
@@ -95,19 +93,10 @@ namespace {
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "layer_types",
+  read.check_known({"layer_types",
                     "layers_block_type",
-                    "vocab_size",
-                    "tie_word_embeddings",
-                    "hidden_size",
                     "attention_hidden_size",
                     "intermediate_size",
-                    "num_hidden_layers",
                     "num_attention_heads",
                     "attention_head_dim",
                     "head_dim",
@@ -115,13 +104,8 @@ void check(const ModelConfig& config) {
                     "n_mamba_heads",
                     "hidden_act",
                     "hidden_mamba_act",
-                    "initializer_range",
                     "rms_norm_eps",
-                    "use_cache",
                     "num_logits_to_keep",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
                     "max_position_embeddings",
                     "attention_dropout",
                     "attn_layer_period",

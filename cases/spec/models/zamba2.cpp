@@ -13,10 +13,8 @@ namespace assay {
 
 namespace {
 
-constexpr int64_t kMostLayers = 10'000;  // the tables of weights and probes have rows for each
-
 std::vector<bool> read_kinds(const FieldReader& read) {
-  const int64_t layers = read.size("num_hidden_layers", 54, 1, kMostLayers);
+  const int64_t layers = read.layers(54);
   std::vector<bool> kinds;
   for (const std::string& kind : read.words("layers_block_type", layers, {"mamba", "linear_attention", "hybrid"}))
     kinds.push_back(kind == "hybrid");
@@ -106,7 +104,7 @@ Zamba2Fields zamba2_fields(const ModelConfig& config) {
   f.is_hybrid = read_kinds(read);
   for (size_t l = 0; l < f.is_hybrid.size(); ++l)
     if (f.is_hybrid[l]) f.hybrid.push_back(static_cast<int64_t>(l));
-  f.num_mem_blocks = read.size("num_mem_blocks", 1, 1, kMostLayers);
+  f.num_mem_blocks = read.size("num_mem_blocks", 1, 1, FieldReader::kMostLayers);
   f.mixer = read_mixer(config, read, f.hidden_size);
   const int64_t adapter_rank = read.size("adapter_rank", 128);
   f.shared.attention = read_shared_attention(read, f.hidden_size, adapter_rank);
@@ -131,15 +129,7 @@ void check_derived(const FieldReader& read, const char* name, const nlohmann::js
 
 void check(const ModelConfig& config) {
   const FieldReader read(config);
-  read.check_known({"model_type",
-                    "architectures",
-                    "torch_dtype",
-                    "dtype",
-                    "transformers_version",
-                    "vocab_size",
-                    "max_position_embeddings",
-                    "hidden_size",
-                    "num_hidden_layers",
+  read.check_known({"max_position_embeddings",
                     "layers_block_type",
                     "hybrid_layer_ids",
                     "mamba_d_state",
@@ -176,14 +166,8 @@ void check(const ModelConfig& config) {
                     "rope_theta",
                     "rope_scaling",
                     "partial_rotary_factor",
-                    "initializer_range",
                     "rms_norm_eps",
-                    "use_cache",
-                    "num_logits_to_keep",
-                    "pad_token_id",
-                    "bos_token_id",
-                    "eos_token_id",
-                    "tie_word_embeddings"});
+                    "num_logits_to_keep"});
   read.check_word("model_type", "zamba2");
   read.check_word("hidden_act", "gelu");
   read.check_flags({"use_mamba_kernels", "use_conv_bias", "use_mem_eff_path", "use_long_context", "use_cache"});

@@ -183,10 +183,9 @@ TEST(Zamba2Weights, TableIsTheOriginals) { testing::expect_weights(config_of("za
 TEST(Zamba2Weights, FlagsTakeTensorsAway) {
   Json fields = saved();
   fields["add_bias_linear"] = fields["use_shared_attention_adapter"] = false;
-  std::vector<Row> expected;
-  for (const Row& row : original())
-    if (!(row.name.ends_with("proj.bias") || row.name.find("self_attn.linear_") != std::string::npos))
-      expected.push_back(row);
+  const std::vector<Row> expected = testing::rows_without(original(), [](const std::string& name) {
+    return name.ends_with("proj.bias") || name.find("self_attn.linear_") != std::string::npos;
+  });
   ASSERT_EQ(expected.size(), original().size() - 30);
   testing::expect_weights(config_of("zamba2", fields), expected);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,20 +30,25 @@ inline Json with(Json fields, const std::string& field, Json value) {
   return fields;
 }
 
-// The check refuses `fields` with one field changed, in an InputError that points at `blamed` (the field itself where
-// empty) and contains every part.
-inline void expect_refused(const std::string& model, const Json& fields, const std::string& field, const Json& value,
-                           std::initializer_list<std::string> parts, const std::string& blamed = "") {
+// The check refuses the config in an InputError that points at `pointer` ("/config/...") and contains every part.
+inline void expect_refusal(const ModelConfig& config, const std::string& pointer,
+                           std::initializer_list<std::string> parts) {
   std::string text;
   try {
-    model_spec(model).check(config_of(model, with(fields, field, value)));
+    model_spec(config.model).check(config);
   } catch (const InputError& error) {
     text = error.what();
   }
-  EXPECT_NE(text.find("folder/odd.config.json /config/" + (blamed.empty() ? field : blamed)), std::string::npos)
-      << field << " " << value << " gave: " << text;
+  EXPECT_NE(text.find("folder/odd.config.json " + pointer), std::string::npos) << pointer << " gave: " << text;
   for (const std::string& part : parts)
-    EXPECT_NE(text.find(part), std::string::npos) << field << ": " << part << " not in: " << text;
+    EXPECT_NE(text.find(part), std::string::npos) << pointer << ": " << part << " not in: " << text;
+}
+
+// The same for `fields` with one field changed, where `blamed` is that field unless said.
+inline void expect_refused(const std::string& model, const Json& fields, const std::string& field, const Json& value,
+                           std::initializer_list<std::string> parts, const std::string& blamed = "") {
+  SCOPED_TRACE(field + " " + value.dump());
+  expect_refusal(config_of(model, with(fields, field, value)), "/config/" + (blamed.empty() ? field : blamed), parts);
 }
 
 struct Row {
@@ -50,14 +56,31 @@ struct Row {
   Shape shape;
 };
 
+// The rows whose names `is_gone` does not hold for; it holds for some.
+template <class IsGone>
+std::vector<Row> rows_without(const std::vector<Row>& rows, const IsGone& is_gone) {
+  std::vector<Row> kept;
+  for (const Row& row : rows)
+    if (!is_gone(row.name)) kept.push_back(row);
+  EXPECT_LT(kept.size(), rows.size());
+  return kept;
+}
+
+inline std::map<std::string, Shape> shapes_of(const ModelConfig& config) {
+  std::map<std::string, Shape> shapes;
+  for (const WeightSpec& weight : model_spec(config.model).weights(config))
+    EXPECT_TRUE(shapes.emplace(weight.name, weight.shape).second) << weight.name;
+  return shapes;
+}
+
 // The rows in any order and no others.
 inline void expect_weights(const ModelConfig& config, const std::vector<Row>& expected) {
-  const auto table = model_spec(config.model).weights(config);
-  EXPECT_EQ(table.size(), expected.size());
+  const std::map<std::string, Shape> shapes = shapes_of(config);
+  EXPECT_EQ(shapes.size(), expected.size());
   for (const Row& row : expected) {
-    bool is_there = false;
-    for (const WeightSpec& spec : table) is_there = is_there || (spec.name == row.name && spec.shape == row.shape);
-    EXPECT_TRUE(is_there) << row.name << " " << to_string(row.shape);
+    const auto found = shapes.find(row.name);
+    ASSERT_NE(found, shapes.end()) << row.name;
+    EXPECT_EQ(found->second, row.shape) << row.name;
   }
 }
 
