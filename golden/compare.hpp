@@ -58,12 +58,11 @@ struct Tally {
 struct Bounds {
   std::vector<double> element, norm;  // [positions]
 };
-// The quartile, since floors of single positions are luck: of 200 positions of a right implementation on three other seeds
-// of every config one reached 90 % of a bound with the median (mamba2, 200 steps).
-// steps: tokens that a state has taken in; 0 for a sequence. The floor of a state comes from the original's chunked sums; a recurrence
-// adds a rounding a token, and those sum up as the root of their number, so beyond 16 tokens the ulps grow by
-// sqrt(steps / 16). Measured: after 200 tokens a right recurrence differs from the chunked form by 45 ulp of a state's
-// norm.
+// The quartile, since floors of single positions are luck: of 200 positions of a right implementation on three other
+// seeds of every config one reached 90 % of a bound with the median (mamba2, 200 steps). steps: tokens that a state has
+// taken in; 0 for a sequence. The floor of a state comes from the original's chunked sums; a recurrence adds a rounding
+// a token, and those sum up as the root of their number, so beyond 16 tokens the ulps grow by sqrt(steps / 16).
+// Measured: after 200 tokens a right recurrence differs from the chunked form by 45 ulp of a state's norm.
 Bounds bounds_of(const Record& record, const Rule& rule, int64_t steps = 0);
 
 // One row of a sequence probe. got: [B, L, ...] float32; columns [column, column + count) of batch row `row` hold the

@@ -10,6 +10,7 @@
 
 #include "cases/spec/error.hpp"
 #include "golden/beams.hpp"
+#include "golden/kinds.hpp"
 #include "golden/sample.hpp"
 
 namespace assay::golden {
@@ -76,22 +77,6 @@ std::vector<float> gaps(const HostTensor& logits, int64_t positions) {
     result.push_back(best - second);
   }
   return result;
-}
-
-std::map<std::string, std::string> checked_digests(const nlohmann::json& run, const nlohmann::json& manifest) {
-  std::map<std::string, std::string> digests;
-  for (const auto& [name, weight] : manifest.at("weights").items()) {
-    const std::string exported = weight.at("sha256");
-    const std::string held = run.at("weights").value(name, "");
-    if (held != exported)
-      throw HarnessError(name, "the original did not compute with the exported weights: sha256 " +
-                                   (held.empty() ? "absent" : held.substr(0, 16)) + ", exported " +
-                                   exported.substr(0, 16));
-    digests[name] = exported.substr(0, 16);
-  }
-  if (run.at("weights").size() != digests.size())
-    throw HarnessError("weights", "the original held tensors that were not exported");
-  return digests;
 }
 
 }  // namespace
@@ -162,8 +147,10 @@ Golden compose(const ModelConfig& config, const std::string& input, const std::s
                const std::vector<ProbeSpec>& probes, const WeightSource& tensors, const nlohmann::json& run,
                const nlohmann::json& manifest) {
   Golden golden{.model = config.model, .config = config.name, .input = input, .kind = kind};
+  if (run.value("kind", "f32") != kind)
+    throw HarnessError(golden.id(), "the original ran as kind " + run.value("kind", "f32"));
   golden.config_digest = config.digest;
-  golden.weight_digests = checked_digests(run, manifest);
+  golden.weight_digests = compose_digests(kind, run, manifest);
   golden.original = run.at("original");
   const nlohmann::json& done = run.at("inputs").at(input);
   golden.prompt = done.at("prompt").get<std::vector<int64_t>>();
@@ -201,6 +188,7 @@ Golden compose(const ModelConfig& config, const std::string& input, const std::s
         states.states.push_back(compose_state(probe, fmt::format("state/{}/", cut), seed, tensors, nudges));
     golden.states.push_back(std::move(states));
   }
+  compose_kind(tensors, run, done, manifest, golden);
   return golden;
 }
 

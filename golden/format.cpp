@@ -7,6 +7,7 @@
 
 #include "cases/spec/json.hpp"
 #include "golden/golden.hpp"
+#include "golden/kinds.hpp"
 
 namespace assay::golden {
 namespace {
@@ -104,6 +105,45 @@ std::string format_beams(const BeamRecord& beams) {
   return block.finish();
 }
 
+std::string texts(const std::vector<std::string>& values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i) text += ",";
+    text += quoted(values[i]);
+  }
+  return text + "]";
+}
+
+std::string format_errors(const std::vector<PrecisionError>& errors) {
+  Block block('[', ']', 1);
+  for (const PrecisionError& error : errors) {
+    Block one('{', '}', 2);
+    one.member("compute", quoted(error.compute));
+    one.member("logits", array(error.logits));
+    one.member("marked", array(error.marked));
+    block.item(one.finish());
+  }
+  return block.finish();
+}
+
+std::string format_quantization(const Quantization& quantization, bool has_nested_scales) {
+  Block block('{', '}', 1), weights('{', '}', 2);
+  for (const auto& [name, weight] : quantization.weights) {
+    Block one('{', '}', 3);
+    if (!has_nested_scales) one.member("absmax", array(weight.absmax));
+    if (has_nested_scales) one.member("absmax_codes", array(weight.absmax_codes));
+    one.member("codes", texts(weight.codes));
+    if (has_nested_scales) {
+      one.member("nested_absmax", array(weight.nested_absmax));
+      one.member("offset", number(weight.offset));
+    }
+    weights.member(name, one.finish());
+  }
+  block.member("unquantized", texts(quantization.unquantized));
+  block.member("weights", weights.finish());
+  return block.finish();
+}
+
 std::string format_with(const Golden& golden, const std::string& digest) {
   Block original('{', '}', 1), weights('{', '}', 1), block('{', '}', 0);
   for (const auto& [name, value] : golden.original.items()) original.member(name, value.dump());
@@ -113,6 +153,9 @@ std::string format_with(const Golden& golden, const std::string& digest) {
   block.member("config", quoted(golden.config));
   block.member("config_digest", quoted(golden.config_digest));
   block.member("content_digest", quoted(digest));
+  if (!golden.errors.empty()) block.member("errors", format_errors(golden.errors));
+  const Kind* kind = find_kind(golden.kind);
+  if (kind && kind->is_rounded) block.member("float32_weights", texts(golden.float32_weights));
   block.member("gap", array(golden.gap));
   block.member("input", quoted(golden.input));
   block.member("kind", quoted(golden.kind));
@@ -120,6 +163,8 @@ std::string format_with(const Golden& golden, const std::string& digest) {
   block.member("original", original.finish());
   block.member("probes", format_records(golden.probes, 1));
   block.member("prompt", array(golden.prompt));
+  if (golden.quantization)
+    block.member("quantization", format_quantization(*golden.quantization, kind && kind->has_nested_scales));
   if (golden.is_logits_only) block.member("record", quoted("logits"));
   block.member("schema", quoted("assay.golden/1"));
   block.member("states", format_states(golden.states, 1));

@@ -3,69 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <set>
 
 #include "cases/spec/digest.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "golden/kinds.hpp"
+#include "golden/place.hpp"
 
 namespace assay::golden {
 namespace {
 
 using Json = nlohmann::json;
-using Integers = std::vector<int64_t>;
-
-// Where in which document: what an InputError names.
-struct Place {
-  const std::filesystem::path& file;
-  std::string pointer;
-
-  Place below(std::string_view step) const { return {file, fmt::format("{}/{}", pointer, step)}; }
-  Place below(size_t index) const { return {file, fmt::format("{}/{}", pointer, index)}; }
-  [[noreturn]] void refuse(std::string what, std::string advice = "") const {
-    throw InputError(file.string() + " " + (pointer.empty() ? "/" : pointer), std::move(what), std::move(advice));
-  }
-};
-
-// The schema has seen to the types: a number, or one of three texts.
-float float_of(const Json& value) {
-  if (value.is_number()) return static_cast<float>(value.get<double>());
-  const auto& text = value.get_ref<const std::string&>();
-  if (text == "NaN") return std::numeric_limits<float>::quiet_NaN();
-  return text == "Infinity" ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
-}
-
-float number_of(const Json& value, const Place& place) {
-  const float number = float_of(value);
-  if (value.is_number() && !std::isfinite(number)) place.refuse("the number " + value.dump() + " is beyond float32");
-  return number;
-}
-
-// `count` numbers of the member `name`.
-std::vector<float> numbers_of(const Json& holder, const char* name, int64_t count, const char* reason,
-                              const Place& place) {
-  const Json& array = holder.at(name);
-  const Place here = place.below(name);
-  if (static_cast<int64_t>(array.size()) != count)
-    here.refuse(fmt::format("holds {} numbers, expected {}: {}", array.size(), count, reason));
-  std::vector<float> numbers;
-  numbers.reserve(array.size());
-  for (size_t i = 0; i < array.size(); ++i) numbers.push_back(number_of(array[i], here.below(i)));
-  return numbers;
-}
-
-Integers integers_of(const Json& array, const Place& place) {
-  Integers integers;
-  integers.reserve(array.size());
-  for (size_t i = 0; i < array.size(); ++i) {
-    if (array[i].is_number_unsigned() && array[i].get<uint64_t>() > std::numeric_limits<int64_t>::max())
-      place.below(i).refuse("the number " + array[i].dump() + " is beyond int64");
-    integers.push_back(array[i].get<int64_t>());
-  }
-  return integers;
-}
 
 Record parse_record(const Json& document, const Place& place) {
   Record record;
@@ -213,6 +162,7 @@ Golden parse_golden(const nlohmann::json& document, const std::filesystem::path&
     probes.refuse("holds other probes than logits, though \"record\" says logits");
   golden.states = parse_states(document.at("states"), length, root.below("states"));
   if (document.contains("beams")) golden.beams = parse_beams(document.at("beams"), root.below("beams"));
+  parse_kind(document, root, golden);
   return golden;
 }
 

@@ -53,11 +53,33 @@ struct BeamRecord {
   std::vector<BeamStep> steps;
 };
 
+// How far the original itself moves when it computes in another precision on the same weights: P against R.
+struct PrecisionError {
+  std::string compute;        // "float16", "bfloat16", "float32"
+  std::vector<float> logits;  // [positions] largest |P - R| of the sampled logits, two digits, rounded up
+  // Positions, ascending, at which the choice of a router is nearer to a tie than the precision's noise. What follows
+  // such a position in its row may rightly be another answer.
+  std::vector<int64_t> marked;
+};
+
+// A weight as bitsandbytes quantised it.
+struct QuantizedWeight {
+  std::vector<std::string> codes;     // of each block of 64: first 8 hex digits of sha256 of its packed bytes
+  std::vector<float> absmax;          // of each block; nf4 only
+  std::vector<int64_t> absmax_codes;  // of each block; nf4dq only
+  std::vector<float> nested_absmax;   // of each 256 absmax_codes; nf4dq only
+  float offset = 0;                   // nf4dq only
+};
+struct Quantization {
+  std::vector<std::string> unquantized;            // as the case asked for
+  std::map<std::string, QuantizedWeight> weights;  // by canonical name: every weight that is quantised
+};
+
 // Why the parts of a record do not fit each other; empty if they do.
 std::string beam_problem(const BeamRecord& record);
 
 struct Golden {
-  std::string model, config, input, kind;  // kind: f32, ...
+  std::string model, config, input, kind;  // kind: f32, f16, bf16, nf4, nf4dq
   std::string config_digest;
   std::map<std::string, std::string> weight_digests;  // first 16 hex digits of sha256 of each tensor as loaded
   nlohmann::json original;          // package, version, class, torch, dtype, device, threads, attention
@@ -68,6 +90,10 @@ struct Golden {
   std::vector<Record> probes;       // sequence probes in order of computation; the last is "logits"
   std::vector<StateRecord> states;  // ascending cuts
   std::optional<BeamRecord> beams;  // after the prompt
+  // Kinds other than f32. The probes are then R: the original in float32 on the rounded or dequantised weights.
+  std::vector<PrecisionError> errors;
+  std::vector<std::string> float32_weights;  // f16, bf16: what the original keeps in float32
+  std::optional<Quantization> quantization;  // nf4, nf4dq
 
   std::string id() const { return model + "/" + config + "." + input + "." + kind; }
   const Record* probe(std::string_view name) const;

@@ -11,6 +11,7 @@
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "golden/beams.hpp"
+#include "golden/drawn.hpp"
 
 namespace assay::golden {
 namespace {
@@ -37,9 +38,9 @@ std::vector<std::string> files_below(const fs::path& folder) {
   return result;
 }
 
-GoldenState committed_state(const Corpus& corpus, const fs::path& root, const RunName& name,
-                            const std::vector<std::string>& cases) {
-  GoldenState state{.name = name, .standing = Standing::kCommitted, .cases = cases};
+GoldenState committed_state(const Corpus& corpus, const fs::path& root, const Need& need, DrawnWeights& drawn) {
+  const RunName& name = need.name;
+  GoldenState state{.name = name, .standing = Standing::kCommitted, .cases = need.cases};
   const fs::path file = committed_file(root, name);
   std::error_code ignored;
   state.bytes = fs::file_size(file, ignored);
@@ -56,10 +57,12 @@ GoldenState committed_state(const Corpus& corpus, const fs::path& root, const Ru
       set(Standing::kUnreferenced, "there is no config " + name.config_id());
     else if (!config->second.inputs.contains(name.input))
       set(Standing::kUnreferenced, "its config has no input " + name.input);
-    else if (const std::string reason = stale_reason(golden, config->second); !reason.empty())
-      set(Standing::kStale, reason);
-    else if (cases.empty())
+    else if (need.cases.empty())
       set(Standing::kUnreferenced, "no case cites it");
+    else if (std::string reason = stale_reason(golden, config->second, need.unquantized); !reason.empty())
+      set(Standing::kStale, reason);
+    else if (reason = drawn.stale_reason(golden, config->second); !reason.empty())
+      set(Standing::kStale, reason);
   } catch (const InputError& error) {
     set(Standing::kUnreadable, error.what());
   }
@@ -68,14 +71,14 @@ GoldenState committed_state(const Corpus& corpus, const fs::path& root, const Ru
 
 // A golden of 100 kB takes 9 ms to read and check, so several are read at a time.
 std::vector<GoldenState> committed_states(const Corpus& corpus, const fs::path& root, const std::vector<RunName>& names,
-                                          const std::map<RunName, std::vector<std::string>>& cited) {
+                                          const std::map<RunName, Need>& cited) {
   std::vector<GoldenState> states(names.size());
   std::atomic<size_t> next = 0;
+  DrawnWeights drawn;
   const auto work = [&] {
     for (size_t i = next++; i < names.size(); i = next++) {
-      const auto cases = cited.find(names[i]);
-      states[i] =
-          committed_state(corpus, root, names[i], cases == cited.end() ? std::vector<std::string>() : cases->second);
+      const auto need = cited.find(names[i]);
+      states[i] = committed_state(corpus, root, need == cited.end() ? Need{.name = names[i]} : need->second, drawn);
     }
   };
   std::vector<std::future<void>> readers;
@@ -107,7 +110,7 @@ std::optional<RunName> run_name(std::string_view id) {
 }
 
 std::vector<Need> needed(const Corpus& corpus, const std::vector<const Case*>& cases) {
-  std::map<RunName, std::vector<std::string>> cited;
+  std::map<RunName, Need> cited;
   for (const Case* test_case : cases) {
     if (test_case->is_op_case()) continue;  // judged by the reference op, not by a recorded run
     const ModelConfig& config = corpus.config_of(*test_case);
@@ -116,15 +119,23 @@ std::vector<Need> needed(const Corpus& corpus, const std::vector<const Case*>& c
       for (const Row& row : leg.rows) inputs.insert(row.input);
       if (leg.before) inputs.insert(leg.before->input);
     }
-    for (const std::string& input : inputs)
-      cited[{config.model, config.name, input, test_case->kind}].push_back(test_case->id);
+    for (const std::string& input : inputs) {
+      const RunName name{config.model, config.name, input, test_case->kind};
+      const auto [need, is_new] = cited.try_emplace(name, Need{name, {}, test_case->unquantized});
+      if (!is_new && need->second.unquantized != test_case->unquantized)
+        throw InputError(
+            test_case->id,
+            "\"unquantized\" is not that of " + need->second.cases.front() + ", which cites " + name.id() + " as well",
+            "a run is recorded once: leave the same modules out in every case that cites it");
+      need->second.cases.push_back(test_case->id);
+    }
   }
   std::vector<Need> needs;
-  for (auto& [name, ids] : cited) needs.push_back({name, std::move(ids)});
+  for (auto& [name, need] : cited) needs.push_back(std::move(need));
   return needs;
 }
 
-std::string stale_reason(const Golden& golden, const ModelConfig& config) {
+std::string stale_reason(const Golden& golden, const ModelConfig& config, const std::vector<std::string>& unquantized) {
   if (golden.config_digest != config.digest) return "recorded from another state of the config (digest differs)";
   const auto found = config.inputs.find(golden.input);
   if (found == config.inputs.end()) return "the config no longer has the input " + golden.input;
@@ -133,6 +144,8 @@ std::string stale_reason(const Golden& golden, const ModelConfig& config) {
   if (static_cast<int64_t>(golden.tokens.size()) != input.length())
     return "recorded with another number of greedy tokens";
   if (beams_of(golden) != input.beams) return "recorded with another beam search";
+  if (golden.quantization && golden.quantization->unquantized != unquantized)
+    return "recorded with other modules left unquantised";
   if (input.is_logits_only != golden.is_logits_only) return "recorded with another set of probes";
   std::vector<int64_t> held;
   for (const StateRecord& states : golden.states) held.push_back(states.cut);
@@ -158,8 +171,8 @@ std::string_view standing_name(Standing standing) {
 std::vector<GoldenState> state(const Corpus& corpus, const fs::path& root) {
   std::vector<const Case*> cases;
   for (const Case& test_case : corpus.cases) cases.push_back(&test_case);
-  std::map<RunName, std::vector<std::string>> cited;
-  for (Need& need : needed(corpus, cases)) cited[need.name] = std::move(need.cases);
+  std::map<RunName, Need> cited;
+  for (Need& need : needed(corpus, cases)) cited.emplace(need.name, std::move(need));
 
   std::map<RunName, GoldenState> rows;
   std::vector<RunName> committed;
@@ -172,8 +185,8 @@ std::vector<GoldenState> state(const Corpus& corpus, const fs::path& root) {
                                 .reason = "golden/models holds only <model>/<config>.<input>.<kind>.json"};
   }
   for (GoldenState& row : committed_states(corpus, root, committed, cited)) rows[row.name] = std::move(row);
-  for (const auto& [name, ids] : cited)
-    if (!ids.empty() && !rows.contains(name)) rows[name] = {.name = name, .cases = ids};
+  for (const auto& [name, need] : cited)
+    if (!rows.contains(name)) rows[name] = {.name = name, .cases = need.cases};
   for (const RunName& name : pending(root)) {
     const auto [row, is_new] = rows.try_emplace(name, GoldenState{.name = name});
     row->second.pending = true;

@@ -33,15 +33,19 @@ std::optional<RunName> run_name(std::string_view id);
 
 struct Need {
   RunName name;
-  std::vector<std::string> cases;  // ids of the cases that cite it, in corpus order
+  std::vector<std::string> cases;        // ids of the cases that cite it, in corpus order
+  std::vector<std::string> unquantized;  // as those cases ask for
 };
 
 // Every run that the cases cite, sorted by name: the input of each row, and of each request made before (its greedy
-// tokens come from the golden).
+// tokens come from the golden). InputError where two cases ask for one run with other modules left unquantised.
 std::vector<Need> needed(const Corpus& corpus, const std::vector<const Case*>& cases);
 
-// Why a golden no longer answers for its config: digest, prompt, number of tokens or state cuts differ. Empty: it does.
-std::string stale_reason(const Golden& golden, const ModelConfig& config);
+// Why a golden no longer answers for its config and the cases that cite it: digest, prompt, number of tokens, state
+// cuts or the modules left unquantised differ. Empty: it does. Whether the weights are still drawn alike:
+// golden/drawn.hpp.
+std::string stale_reason(const Golden& golden, const ModelConfig& config,
+                         const std::vector<std::string>& unquantized = {});
 
 enum class Standing {
   kCommitted,     // there, current and cited

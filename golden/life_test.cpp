@@ -25,6 +25,7 @@ class Life : public ::testing::Test {
     ModelConfig config{.model = "mamba", .name = "tiny", .digest = "now"};
     for (const char* name : {"two", "spare", "before"}) config.inputs[name] = {name, {3, 4}, 0};
     config.state_cuts = {1, 2, 9};
+    config.weights.kind = WeightsRecipe::Kind::kCheckpoint;  // there is nothing to draw
     corpus_.configs["mamba/tiny"] = config;
     Case test_case{.id = "mamba/logits.edges", .model = "mamba", .config = "tiny", .kind = "f32"};
     test_case.legs = {{.name = "whole", .rows = {{.input = "two"}, {.input = "two", .length = 1}}},
@@ -168,6 +169,33 @@ TEST_F(Life, AChangedConfigMakesItsGoldensStale) {
   config = before;
   config.state_cuts = {1, 2, 77};  // beyond the run: not recorded
   EXPECT_EQ(row("two").standing, Standing::kCommitted);
+}
+
+TEST_F(Life, OtherDrawnWeightsOfTheSameConfigMakeItStale) {
+  commit("two");
+  ModelConfig& config = corpus_.configs.at("mamba/tiny");
+  config.weights = {.kind = WeightsRecipe::Kind::kSynthetic, .seed = 1};
+  config.fields = read_config(fs::path(ASSAY_ROOT) / "cases/models/mamba/tiny.config.json").fields;
+  EXPECT_EQ(row("two").standing, Standing::kStale);  // it holds no digest of any weight
+  EXPECT_NE(row("two").reason.find("recorded without the weight"), std::string::npos) << row("two").reason;
+}
+
+TEST_F(Life, CasesOfOneRunLeaveTheSameModulesUnquantized) {
+  Case& first = corpus_.cases[0];
+  first.kind = first.quantization = "nf4";
+  first.unquantized = {"dt_proj"};
+  corpus_.cases.push_back(first);
+  corpus_.cases[1].id = "mamba/int4.other";
+  const auto needs = needed(corpus_, {&corpus_.cases[0], &corpus_.cases[1]});
+  ASSERT_EQ(needs.size(), 2u);
+  EXPECT_EQ(needs[0].unquantized, std::vector<std::string>{"dt_proj"});
+  corpus_.cases[1].unquantized = {};
+  try {
+    needed(corpus_, {&corpus_.cases[0], &corpus_.cases[1]});
+    ADD_FAILURE() << "one run was asked for in two ways";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("mamba/int4.other"), std::string::npos) << error.what();
+  }
 }
 
 TEST_F(Life, FilesThatAreNoGoldensAreShown) {

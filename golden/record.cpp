@@ -16,6 +16,7 @@
 #include "cases/spec/safetensors.hpp"
 #include "golden/child.hpp"
 #include "golden/compose.hpp"
+#include "golden/kinds.hpp"
 
 namespace assay::golden {
 namespace {
@@ -48,14 +49,20 @@ void run_original(const RecordRequest& request, const RecordOptions& options, co
   const std::filesystem::path script = options.root / "golden/record/record.py";
   if (!std::filesystem::exists(script))
     throw HarnessError(script.string(), "no such file", "is root the repository's?");
-  const std::vector<std::string> arguments{options.python.string(),
-                                           script.string(),
-                                           "--export",
-                                           exported.string(),
-                                           "--inputs",
-                                           fmt::format("{}", fmt::join(request.inputs, ",")),
-                                           "--out",
-                                           out.string()};
+  std::vector<std::string> arguments{options.python.string(),
+                                     script.string(),
+                                     "--export",
+                                     exported.string(),
+                                     "--inputs",
+                                     fmt::format("{}", fmt::join(request.inputs, ",")),
+                                     "--out",
+                                     out.string(),
+                                     "--kind",
+                                     request.kind};
+  if (!request.unquantized.empty()) {
+    arguments.push_back("--unquantized");
+    arguments.push_back(fmt::format("{}", fmt::join(request.unquantized, ",")));
+  }
   // Set before the interpreter starts: its thread pools and its user site are fixed by then.
   const std::vector<std::pair<std::string, std::string>> environment{
       {"OMP_NUM_THREADS", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHONNOUSERSITE", "1"}, {"PYTHONUTF8", "1"}};
@@ -73,8 +80,12 @@ void run_original(const RecordRequest& request, const RecordOptions& options, co
 
 std::vector<Golden> record(const RecordRequest& request, const RecordOptions& options) {
   const ModelConfig& config = *request.config;
-  if (request.kind != "f32")
-    throw InputError(config.id(), "cannot record kind \"" + request.kind + "\"", "the recorder knows f32");
+  if (!find_kind(request.kind)) {
+    std::vector<std::string_view> known;
+    for (const Kind& kind : kinds()) known.push_back(kind.name);
+    throw InputError(config.id(), "cannot record kind \"" + request.kind + "\"",
+                     fmt::format("the recorder knows {}", fmt::join(known, ", ")));
+  }
   if (request.inputs.empty()) throw InputError(config.id(), "no inputs to record");
   for (const std::string& input : request.inputs) config.input(input);
 

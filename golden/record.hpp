@@ -15,7 +15,8 @@ namespace assay::golden {
 struct RecordRequest {
   const ModelConfig* config;
   std::vector<std::string> inputs;
-  std::string kind;  // f32
+  std::string kind;                      // f32, f16, bf16, nf4, nf4dq
+  std::vector<std::string> unquantized;  // nf4, nf4dq: last parts of the names of modules to leave as they are
 };
 
 struct RecordOptions {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "cases/spec/error.hpp"
@@ -93,6 +95,48 @@ TEST(Record, GivesACurrentGoldenOfEveryProbe) {
   ASSERT_TRUE(goldens[2].beams);
   const BeamStep& first = goldens[2].beams->steps.at(0);
   EXPECT_NEAR(first.log_probs[0] - first.log_probs[1], goldens[2].gap.back(), 1e-5);
+}
+
+TEST(Record, GivesTheOtherKindsOnTheWeightsTheyMake) {
+  const auto interpreter = python();
+  if (!interpreter) GTEST_SKIP() << "SKIP(no_originals) ci/originals makes their environment";
+  const ModelConfig config = tiny("mamba");
+  const Golden exact = read_golden(golden_file(kRoot, "mamba", "tiny", "other21", "f32"));
+  for (const char* kind : {"bf16", "nf4dq"}) {
+    const std::vector<std::string> unquantized =
+        std::string(kind) == "bf16" ? std::vector<std::string>{} : std::vector<std::string>{"dt_proj"};
+    const Golden golden = record({&config, {"other21"}, kind, unquantized}, {kRoot, *interpreter, {}}).at(0);
+    EXPECT_EQ(stale_reason(golden, config, unquantized), "");
+    EXPECT_EQ(golden.kind, kind);
+    // Rounding moves the logits by far more than a floor, and computing in 16 bit moves them again.
+    const Record &before = exact.probes.back(), &after = golden.probes.back();
+    double moved = 0, error = 0;
+    for (size_t i = 0; i < before.values.size(); ++i)
+      moved = std::max(moved, std::abs(double{before.values[i]} - after.values[i]));
+    for (const float value : golden.errors.back().logits) error = std::max(error, double{value});
+    EXPECT_GT(moved, 1e-3) << kind;
+    EXPECT_GT(error, 1e-2) << kind;
+    for (const auto& [name, digest] : golden.weight_digests) {
+      const bool is_linear =
+          name.ends_with("in_proj.weight") || name.ends_with("x_proj.weight") || name.ends_with("out_proj.weight");
+      const bool is_changed = digest != exact.weight_digests.at(name);
+      if (!golden.quantization) continue;
+      EXPECT_EQ(is_changed, is_linear) << name;
+      EXPECT_EQ(golden.quantization->weights.contains(name), is_linear) << name;
+    }
+  }
+}
+
+TEST(Record, AModuleThatTheOriginalReadsItselfMustBeLeftOut) {
+  const auto interpreter = python();
+  if (!interpreter) GTEST_SKIP() << "SKIP(no_originals) ci/originals makes their environment";
+  const ModelConfig config = tiny("mamba");
+  try {
+    record({&config, {"one"}, "nf4", {}}, {kRoot, *interpreter, {}});
+    ADD_FAILURE() << "dt_proj was quantised and read all the same";
+  } catch (const HarnessError& error) {
+    EXPECT_NE(std::string(error.what()).find("unquantized"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

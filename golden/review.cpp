@@ -63,7 +63,27 @@ struct Differences {
       for (size_t i = 0; i < before.steps[s].log_probs.size(); ++i)
         value("beams", before.steps[s].log_probs[i], after.steps[s].log_probs[i], unit);
   }
+
+  // The original's own errors are noise themselves: another processor sums 16-bit products otherwise.
+  void errors(const std::vector<PrecisionError>& before, const std::vector<PrecisionError>& after) {
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+      if (before[i].logits != after[i].logits) note("errors in " + before[i].compute + " differ");
+      if (before[i].marked != after[i].marked) note("marked positions in " + before[i].compute + " differ");
+    }
+  }
 };
+
+bool is_equal(const std::optional<Quantization>& before, const std::optional<Quantization>& after) {
+  if (!before || !after) return before.has_value() == after.has_value();
+  const auto is_same_weight = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.codes == b.second.codes && a.second.absmax == b.second.absmax &&
+           a.second.absmax_codes == b.second.absmax_codes && a.second.nested_absmax == b.second.nested_absmax &&
+           a.second.offset == b.second.offset;
+  };
+  return before->unquantized == after->unquantized &&
+         std::equal(before->weights.begin(), before->weights.end(), after->weights.begin(), after->weights.end(),
+                    is_same_weight);
+}
 
 int64_t first_changed(const std::vector<int64_t>& before, const std::vector<int64_t>& after) {
   const auto [left, right] = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
@@ -111,6 +131,9 @@ Change classify(const Golden& committed, const Golden& candidate) {
   };
   if (committed.config_digest != candidate.config_digest) structure("config digest differs");
   if (committed.weight_digests != candidate.weight_digests) structure("weight digests differ");
+  if (committed.float32_weights != candidate.float32_weights) structure("weights kept in float32 differ");
+  if (!is_equal(committed.quantization, candidate.quantization)) structure("quantised weights differ");
+  differences.errors(committed.errors, candidate.errors);
   if (committed.original != candidate.original) differences.note("original differs");
   if (committed.prompt != candidate.prompt) structure("prompt differs");
   if (names(committed.probes) != names(candidate.probes)) structure("probe set differs");

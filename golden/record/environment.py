@@ -18,14 +18,21 @@ REPLACING_PACKAGES = ("kernels", "mambapy", "mamba_ssm", "causal_conv1d", "fla")
 
 # These decide the numbers; a golden of another version would be reviewed as drift of the subject.
 DECISIVE_PACKAGES = ("transformers", "torch")
+# These as well, of some kinds.
+DECISIVE_OF_KIND = {"nf4": ("bitsandbytes",), "nf4dq": ("bitsandbytes",)}
 
 
-def check_versions() -> None:
+def decisive_packages(kind: str) -> tuple[str, ...]:
+    """The packages whose versions decide the numbers of a kind."""
+    return DECISIVE_PACKAGES + DECISIVE_OF_KIND.get(kind, ())
+
+
+def check_versions(kind: str) -> None:
     """The decisive packages are the pinned ones; RecordError naming each that is not."""
     requirements = Path(__file__).with_name("requirements.txt")
     pins = dict(line.split("==") for line in requirements.read_text(encoding="utf-8").split() if "==" in line)
     wrong = []
-    for name in DECISIVE_PACKAGES:
+    for name in decisive_packages(kind):
         try:
             found = importlib.metadata.version(name).split("+")[0]
         except importlib.metadata.PackageNotFoundError:
@@ -36,9 +43,9 @@ def check_versions() -> None:
         raise RecordError(f"not the pinned original: {'; '.join(wrong)} (ci/originals makes the right environment)")
 
 
-def prepare() -> None:
+def prepare(kind: str) -> None:
     """Versions, and settings that are read once, at import: call before importing torch or transformers."""
-    check_versions()
+    check_versions(kind)
     os.environ.update(
         HF_HUB_OFFLINE="1",
         TRANSFORMERS_OFFLINE="1",
@@ -49,6 +56,8 @@ def prepare() -> None:
         MKL_NUM_THREADS="1",
         CUDA_VISIBLE_DEVICES="",
         TOKENIZERS_PARALLELISM="false",
+        # bitsandbytes compiles a few functions at their first call, which takes a minute and gives the same bits.
+        TORCH_COMPILE_DISABLE="1",
     )
     present = [name for name in REPLACING_PACKAGES if importlib.util.find_spec(name) is not None]
     if present:
@@ -69,7 +78,7 @@ def settle() -> None:
     torch.set_grad_enabled(False)
 
 
-def provenance(class_name: str) -> dict[str, Any]:
+def provenance(class_name: str, kind: str) -> dict[str, Any]:
     """What a golden says about the program that computed it."""
     import torch
     import transformers
@@ -84,4 +93,7 @@ def provenance(class_name: str) -> dict[str, Any]:
         "device": "cpu",
         "threads": torch.get_num_threads(),
         "attention": "eager",
+    } | {
+        name: importlib.metadata.version(name).split("+")[0]
+        for name in DECISIVE_OF_KIND.get(kind, ())
     }

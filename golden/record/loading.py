@@ -6,6 +6,7 @@ such a model would be an answer to another question.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import torch
 import transformers
 
 from failure import RecordError
-from renames import locate
+from renames import Held, locate
 
 
 @dataclass
@@ -98,8 +99,8 @@ def digest(tensor: torch.Tensor) -> str:
     return hashlib.sha256(values.astype("<f4", copy=False).tobytes()).hexdigest()
 
 
-def load_original(manifest: Manifest) -> transformers.PreTrainedModel:
-    """The original in float32 and eval mode, every parameter checked; RecordError naming the ones that differ."""
+def load(manifest: Manifest, **options: Any) -> transformers.PreTrainedModel:
+    """The original in eval mode as `from_pretrained(**options)` loads it; RecordError unless every weight was there."""
     original = getattr(transformers, manifest.original_class, None)
     if original is None:
         raise RecordError(f"transformers {transformers.__version__} has no class {manifest.original_class}")
@@ -110,10 +111,10 @@ def load_original(manifest: Manifest) -> transformers.PreTrainedModel:
     model, report = original.from_pretrained(
         manifest.directory,
         config=config,
-        dtype=torch.float32,
         attn_implementation="eager",
         local_files_only=True,
         output_loading_info=True,
+        **options,
     )
     faults = [
         f"{kind.replace('_', ' ')}: {', '.join(sorted(map(str, report[kind])))}"
@@ -122,20 +123,24 @@ def load_original(manifest: Manifest) -> transformers.PreTrainedModel:
     ]
     if faults:
         raise RecordError(f"{manifest.original_class} did not load the exported weights; {'; '.join(faults)}")
-    model.eval()
-    check_weights(model, manifest)
+    return model.eval()
+
+
+def load_original(manifest: Manifest) -> transformers.PreTrainedModel:
+    """The original in float32, every parameter checked; RecordError naming the ones that differ."""
+    model = load(manifest, dtype=torch.float32)
+    check_weights(model, {name: weight["sha256"] for name, weight in manifest.weights.items()}, manifest)
     return model
 
 
-def check_weights(model: torch.nn.Module, manifest: Manifest) -> dict[str, str]:
-    """Digests of every tensor the model holds, by manifest name; RecordError where one differs from the manifest.
+def places(held: Mapping[str, torch.Tensor], manifest: Manifest) -> dict[str, Held]:
+    """Where each of the manifest's weights is among those held; RecordError for one that is nowhere, or held in excess.
 
     A parameter the manifest does not name is allowed only if it is another name of one that it does (tied weights).
     """
-    held = model.state_dict(keep_vars=True)
-    places = {name: locate(name, held) for name in manifest.weights}
-    absent = sorted(name for name, place in places.items() if place is None)
-    used = {place.name for place in places.values() if place is not None}
+    found = {name: locate(name, held) for name in manifest.weights}
+    absent = sorted(name for name, place in found.items() if place is None)
+    used = {place.name for place in found.values() if place is not None}
     storages = {held[name].data_ptr() for name in used}
     extra = sorted(name for name, tensor in held.items() if name not in used and tensor.data_ptr() not in storages)
     if absent or extra:
@@ -143,20 +148,32 @@ def check_weights(model: torch.nn.Module, manifest: Manifest) -> dict[str, str]:
             f"{manifest.original_class} and the manifest disagree on the weights; "
             f"only in the manifest: {', '.join(absent) or 'none'}; only in the original: {', '.join(extra) or 'none'}"
         )
+    return found
+
+
+def weight_digests(model: torch.nn.Module, manifest: Manifest) -> dict[str, str]:
+    """Digests of every tensor the model holds, by manifest name; RecordError where the shapes differ."""
+    held = model.state_dict(keep_vars=True)
+    found = places(held, manifest)
     digests: dict[str, str] = {}
-    counts = dict.fromkeys(used, 0)
-    for name, expected in manifest.weights.items():
-        tensor = places[name].of(held)
-        counts[places[name].name] += tensor.numel()
-        if list(tensor.shape) != list(expected["shape"]):
-            raise RecordError(f"{name}: the original has shape {list(tensor.shape)}, the manifest {expected['shape']}")
+    counts = dict.fromkeys((place.name for place in found.values()), 0)
+    for name, described in manifest.weights.items():
+        tensor = found[name].of(held)
+        counts[found[name].name] += tensor.numel()
+        if list(tensor.shape) != list(described["shape"]):
+            raise RecordError(f"{name}: the original has shape {list(tensor.shape)}, the manifest {described['shape']}")
         digests[name] = digest(tensor)
-        if digests[name] != expected["sha256"]:
-            raise RecordError(
-                f"{name}: the original does not hold the exported values after loading "
-                f"(sha256 {digests[name][:16]}, expected {expected['sha256'][:16]})"
-            )
     for name, count in counts.items():
         if count != held[name].numel():
             raise RecordError(f"{name}: the manifest's tensors fill {count} of its {held[name].numel()} elements")
     return digests
+
+
+def check_weights(model: torch.nn.Module, expected: Mapping[str, str], manifest: Manifest) -> None:
+    """RecordError naming the first weight whose digest is not the expected one."""
+    for name, found in weight_digests(model, manifest).items():
+        if found != expected[name]:
+            raise RecordError(
+                f"{name}: the original does not hold the expected values "
+                f"(sha256 {found[:16]}, expected {expected[name][:16]})"
+            )

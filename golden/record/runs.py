@@ -34,6 +34,11 @@ def continue_greedily(model: torch.nn.Module, given: Input) -> list[int]:
     return tokens
 
 
+def plain_logits(model: torch.nn.Module, tokens: list[int]) -> torch.Tensor:
+    """The logits [L, V] of one pass over all tokens, with nothing caught on the way."""
+    return model(_row(tokens), use_cache=False).logits[0]
+
+
 def whole_pass(model: torch.nn.Module, tokens: list[int], expected: list[Probe]) -> dict[str, torch.Tensor]:
     """Every sequence probe [L, ...] of one pass over all tokens, in the manifest's order."""
     with Capture(model, [probe.name for probe in expected]) as capture, computing(model):

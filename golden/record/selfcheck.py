@@ -6,6 +6,8 @@ wrappers    a captured pass returns the very bits of an uncaught one, in both fa
 prefill     a chunked sequence form and the recurrence agree: cached steps give the whole pass's logits
 beams       the original's beam search is the plain one, and its scores are sums over the number of generated tokens
 loading     a file that lacks a tensor, and a manifest that lies about one, are refused by name
+
+selfcheck_kinds.py has those of rounded and quantised weights.
 """
 
 import copy
@@ -20,6 +22,7 @@ from transformers import DynamicCache, Mamba2Config, Mamba2ForCausalLM, MambaCon
 import beams
 import loading
 import runs
+import selfcheck_kinds
 from capture import Capture
 from failure import RecordError
 from loading import Input, Manifest, Probe
@@ -198,7 +201,7 @@ def main() -> int:
     faults = float64_faults()
     for family in ("mamba", "mamba2"):
         faults += wrapper_faults(family) + prefill_faults(family) + beam_faults(family)
-    faults += short_state_faults() + loading_faults()
+    faults += short_state_faults() + loading_faults() + selfcheck_kinds.faults()
     for fault in faults:
         print(f"FAULT {json.dumps(fault)}", file=sys.stderr)
     print("selfcheck: all right" if not faults else f"selfcheck: {len(faults)} faults")
