@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "cases/spec/error.hpp"
+#include "reference/attention_op_entries.hpp"
+#include "reference/expert_op_entries.hpp"
 #include "reference/forms.hpp"
+#include "reference/gated_op_entries.hpp"
 #include "reference/op_inputs.hpp"
 #include "reference/ops/causal_conv1d.hpp"
 #include "reference/ops/dt.hpp"
@@ -24,7 +27,7 @@ namespace assay::reference {
 
 namespace {
 
-using Outputs = std::vector<std::pair<std::string, at::Tensor>>;
+using Outputs = NamedOutputs;
 
 Outputs run_embedding(OpInputs& in, const std::string&) {
   const at::Tensor ids = in.ids("ids", "BL"), weight = in.tensor("weight", "VH");
@@ -43,10 +46,11 @@ Outputs run_linear(OpInputs& in, const std::string&) {
 Outputs run_rms_norm(OpInputs& in, const std::string&) {
   const at::Tensor x = in.tensor("x", "TH"), weight = in.tensor("weight", "H"), residual = in.find("residual", "TH");
   const double epsilon = in.attribute("epsilon", 1e-5);
+  const at::Tensor factor = in.attribute("zero_centred", 0) != 0 ? weight + 1 : weight;
   in.finish();
-  if (!residual.defined()) return {{"y", reference::rms_norm(x, weight, epsilon)}};
+  if (!residual.defined()) return {{"y", reference::rms_norm(x, factor, epsilon)}};
   const at::Tensor sum = x + residual;
-  return {{"y", reference::rms_norm(sum, weight, epsilon)}, {"sum", sum}};
+  return {{"y", reference::rms_norm(sum, factor, epsilon)}, {"sum", sum}};
 }
 
 Outputs run_gated_rms_norm(OpInputs& in, const std::string&) {
@@ -72,13 +76,27 @@ Outputs run_causal_conv1d(OpInputs& in, const std::string& form) {
 
 Outputs run_selective_scan(OpInputs& in, const std::string&) {
   const at::Tensor x = in.tensor("x", "BLI"), raw = in.tensor("dt", "BLI"), A = in.tensor("A", "IN");
-  const at::Tensor B = in.tensor("B", "BLN"), C = in.tensor("C", "BLN"), D = in.tensor("D", "I");
+  const at::Tensor B = in.tensor("B", "BLGN"), C = in.tensor("C", "BLGN"), D = in.tensor("D", "I");
   const at::Tensor dt_bias = in.find("dt_bias", "I"), z = in.find("z", "BLI");
   const at::Tensor initial_state = in.find("initial_state", "BIN");
   in.finish();
+  const int64_t groups = in.size('G'), width = in.size('I') / groups;
+  if (in.size('I') % groups != 0)
+    throw InputError("op selective_scan, B",
+                     std::to_string(groups) + " groups do not divide " + std::to_string(in.size('I')) + " channels");
   const at::Tensor step = dt_bias.defined() ? reference::dt(raw, dt_bias) : raw;
-  const SelectiveScan result = reference::selective_scan(x, step, A, B, C, D, initial_state);
-  return {{"y", z.defined() ? reference::gate(result.y, z) : result.y}, {"final_state", result.final_state}};
+  std::vector<at::Tensor> ys, states;
+  for (int64_t group = 0; group < groups; ++group) {
+    const auto own = [&](const at::Tensor& tensor, int64_t dimension) {
+      return tensor.defined() ? tensor.narrow(dimension, group * width, width) : tensor;
+    };
+    const SelectiveScan scan = reference::selective_scan(own(x, 2), own(step, 2), own(A, 0), B.select(2, group),
+                                                         C.select(2, group), own(D, 0), own(initial_state, 1));
+    ys.push_back(scan.y);
+    states.push_back(scan.final_state);
+  }
+  const at::Tensor y = at::cat(ys, 2);
+  return {{"y", z.defined() ? reference::gate(y, z) : y}, {"final_state", at::cat(states, 1)}};
 }
 
 Outputs run_ssd(OpInputs& in, const std::string& form) {
@@ -111,6 +129,23 @@ constexpr OpEntry kOps[] = {
     {"causal_conv1d", run_causal_conv1d},
     {"selective_scan", run_selective_scan},
     {"ssd", run_ssd},
+    {"gated_delta_rule", run_gated_delta_rule},
+    {"short_conv", run_short_conv},
+    {"rms_norm_gated", run_rms_norm_gated},
+    {"head_rms_norm", run_head_rms_norm},
+    {"l2norm", run_l2norm},
+    {"rotary", run_rotary},
+    {"attention", run_attention},
+    {"kv_append", run_kv_append},
+    {"gate", run_gate},
+    {"router", run_router},
+    {"experts", run_experts},
+    {"feed_forward", run_feed_forward},
+    {"scaled_add", run_scaled_add},
+    {"shared_gate", run_shared_gate},
+    {"argmax", run_argmax},
+    {"gather_rows", run_gather_rows},
+    {"gather_columns", run_gather_columns},
 };
 
 }  // namespace

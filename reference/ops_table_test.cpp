@@ -36,8 +36,8 @@ OpCall op_call(const std::string& op, const std::string& form, const std::vector
 }
 
 const std::vector<Named> kScan = {{"x", values({2, 3, 4}, 1)},        {"dt", values({2, 3, 4}, 2)},
-                                  {"A", values({4, 5}, 3, -2, -0.1)}, {"B", values({2, 3, 5}, 4)},
-                                  {"C", values({2, 3, 5}, 5)},        {"D", values({4}, 6)}};
+                                  {"A", values({4, 5}, 3, -2, -0.1)}, {"B", values({2, 3, 1, 5}, 4)},
+                                  {"C", values({2, 3, 1, 5}, 5)},     {"D", values({4}, 6)}};
 
 const std::vector<Named> kSsd = {{"x", values({2, 7, 4, 3}, 1)},  {"dt", values({2, 7, 4}, 2)},
                                  {"A", values({4}, 3, -2, -0.1)}, {"B", values({2, 7, 2, 5}, 4)},
@@ -53,6 +53,7 @@ TEST(OpsTable, RunsEveryOpOfTheContractInBothPrecisions) {
               {{"groups", 3}, {"epsilon", 1e-3}}),
       op_call("causal_conv1d", "sequence", {{"x", values({2, 5, 3}, 1)}, {"weight", values({3, 4}, 2)}}, {{"silu", 1}}),
       op_call("selective_scan", "recurrent", kScan),
+      op_call("gather_columns", "", {{"x", values({2, 3}, 1)}, {"index", at::tensor({2, 0, 0, 1}, at::kLong)}}),
       op_call("ssd", "recurrent", kSsd),
       op_call("ssd", "chunked", kSsd, {{"chunk_size", 3}}),
   };
@@ -87,8 +88,8 @@ TEST(OpsTable, DtBiasAndGateOfTheScan) {
   inputs.insert(inputs.end(), {{"dt_bias", bias}, {"z", z}, {"initial_state", state}});
   const OpResult result = run_reference_op(op_call("selective_scan", "", inputs));
   const SelectiveScan expected =
-      reference::selective_scan(kScan[0].value, reference::dt(kScan[1].value, bias), kScan[2].value, kScan[3].value,
-                                kScan[4].value, kScan[5].value, state);
+      reference::selective_scan(kScan[0].value, reference::dt(kScan[1].value, bias), kScan[2].value,
+                                kScan[3].value.squeeze(2), kScan[4].value.squeeze(2), kScan[5].value, state);
   EXPECT_EQ(difference(output(result, "y"), reference::gate(expected.y, z)), 0);
   EXPECT_EQ(difference(output(result, "final_state"), expected.final_state), 0);
 }
@@ -124,7 +125,7 @@ TEST(OpsTable, RefusesByName) {
     return refusal<UnsupportedError>([&] { run_reference_op(call); });
   };
   const auto refused = [](const OpCall& call) { return refusal<InputError>([&] { run_reference_op(call); }); };
-  expect_parts(unsupported(op_call("attention", "", {})), {"attention", "selective_scan"});
+  expect_parts(unsupported(op_call("transformer", "", {})), {"transformer", "selective_scan"});
   expect_parts(unsupported(op_call("ssd", "diagonal", kSsd)), {"diagonal", "chunked"});
   expect_parts(unsupported(op_call("linear", "blocked", {})), {"linear"});
 

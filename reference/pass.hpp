@@ -16,13 +16,18 @@ struct Pass {
   at::Tensor positions;  // int64 [B, L]: real tokens before this one; 0 at padding
   const Forms& forms;
   Probes& probes;
+  at::ScalarType rounds_to = at::kFloat;  // reference/emulated_entry.cpp
 
   // x [B, L, ...] with masked columns set to 0.
   at::Tensor masked(const at::Tensor& x) const { return mask.defined() ? x * mask.unsqueeze(-1) : x; }
-  // value, kept as the probe `name`.
-  const at::Tensor& keep(const std::string& name, const at::Tensor& value) const {
-    probes.add(name, value);
-    return value;
+  // What an op of a 16-bit engine would store: x rounded to that dtype, in float32 again. x itself where the model
+  // computes in float32.
+  at::Tensor rounded(const at::Tensor& x) const { return rounds_to == at::kFloat ? x : x.to(rounds_to).to(at::kFloat); }
+  // value rounded, kept as the probe `name`.
+  at::Tensor keep(const std::string& name, const at::Tensor& value) const {
+    const at::Tensor kept = rounded(value);
+    probes.add(name, kept);
+    return kept;
   }
 };
 

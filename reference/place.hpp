@@ -14,7 +14,7 @@ struct Place {
   std::string prefix;  // "model.layers.2.self_attn."
   std::string probe;   // "layers.2.attn."
 
-  const at::Tensor& weight(const std::string& name) const { return weights.at(prefix + name); }
+  at::Tensor weight(const std::string& name) const { return weights.at(prefix + name); }
   // Undefined where the model has none: a bias that the config leaves out.
   at::Tensor find(const std::string& name) const { return weights.find(prefix + name); }
   // A block of a layer: inside("self_attn.", "attn.").

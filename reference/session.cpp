@@ -14,13 +14,24 @@ ReferenceSession::ReferenceSession(std::shared_ptr<const LoadedModel> model, con
   if (options.rows < 1) throw InputError("session", "has " + std::to_string(options.rows) + " rows; 1 is the least");
   if (options.cache == CacheKind::kStatic && options.limit < 1)
     throw InputError("session", "a static cache needs a limit of 1 column or more");
-  states_ = translated("session", [&] { return model_->network->initial_states(options_.rows); });
-  if (options.cache != CacheKind::kStatic) return;
-  buffers_ = states_;
-  for (LayerState& state : buffers_)
-    for (const auto& [name, member] : LayerState::members())
-      if (at::Tensor& tensor = state.*member; tensor.defined() && LayerState::grows(member))
-        tensor = at::zeros({tensor.size(0), tensor.size(1), options.limit, tensor.size(3)});
+  translated("session", [&] {
+    states_ = model_->network->initial_states(options_.rows);
+    if (options_.cache != CacheKind::kStatic) return;
+    buffers_ = states_;
+    for (LayerState& state : buffers_)
+      for (const auto& [name, member] : LayerState::members())
+        if (at::Tensor& tensor = state.*member; tensor.defined()) {
+          Shape shape = tensor.sizes().vec();
+          if (LayerState::grows(member)) shape[2] = options_.limit;
+          tensor = allocate(shape);
+        }
+    keep(std::vector<LayerState>(states_));
+  });
+}
+
+at::Tensor ReferenceSession::allocate(const Shape& shape) {
+  ++cache_allocations_;
+  return counted(at::zeros(shape), Held::kCache, model_->memory);
 }
 
 Trace ReferenceSession::forward(const Call& call) {
@@ -28,20 +39,23 @@ Trace ReferenceSession::forward(const Call& call) {
   check_call(call, options_.rows, length_, network.vocabulary());
   const int64_t columns = call.tokens.shape()[1];
   if (options_.cache == CacheKind::kStatic && length_ + columns > options_.limit)
-    throw InputError("static cache", "is asked for " + std::to_string(length_ + columns) + " columns and holds " +
-                                         std::to_string(options_.limit));
+    throw InputError(
+        "static cache",
+        "has a limit of " + std::to_string(options_.limit) + " columns and holds " + std::to_string(length_) + "; " +
+            std::to_string(columns) + " more make " + std::to_string(length_ + columns),
+        "reset the session, or start one with a limit of " + std::to_string(length_ + columns) + " or more");
 
   return translated("forward of " + model_->id, [&] {
     Probes probes(call.capture);
-    Pass pass{
-        {}, {}, at::arange(length_, length_ + columns, at::kLong).expand({options_.rows, columns}), forms_, probes};
+    Pass pass{{},     {},     at::arange(length_, length_ + columns, at::kLong).expand({options_.rows, columns}),
+              forms_, probes, model_->rounds_to};
     if (!call.mask.absent()) {
       pass.seen_mask = to_aten(call.mask).to(at::kBool);
       pass.mask = pass.seen_mask.narrow(1, length_, columns).to(at::kFloat);
       pass.positions = (pass.seen_mask.cumsum(1) - 1).clamp_min(0).narrow(1, length_, columns);
     }
     std::vector<LayerState> states = states_;
-    network.forward(to_aten(call.tokens), model_->weights, states, pass);
+    network.forward(to_aten(call.tokens), *model_->weights, states, pass);
     // Without a cache every call is a whole sequence: the states stay zero.
     if (options_.cache != CacheKind::kNone) {
       keep(states);
@@ -65,6 +79,18 @@ void ReferenceSession::keep(const std::vector<LayerState>& states) {
       into.copy_(from);
       states_[layer].*member = into;
     }
+}
+
+std::vector<StateAddress> ReferenceSession::state_addresses() const {
+  std::vector<StateAddress> addresses;
+  if (options_.cache != CacheKind::kStatic) return addresses;
+  for (size_t layer = 0; layer < states_.size(); ++layer)
+    for (const auto& [name, member] : LayerState::members())
+      // Of the storage: a tensor without columns has no address of its own.
+      if (const at::Tensor& state = states_[layer].*member; state.defined())
+        addresses.push_back({"layers." + std::to_string(layer) + "." + name,
+                             reinterpret_cast<uintptr_t>(state.storage().data_ptr().get())});
+  return addresses;
 }
 
 std::vector<NamedTensor> ReferenceSession::states() const {

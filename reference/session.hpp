@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cases/spec/subject.hpp"
+#include "reference/counted_memory.hpp"
 #include "reference/forms.hpp"
 #include "reference/models/network.hpp"
 #include "reference/weight_store.hpp"
@@ -18,7 +19,9 @@ namespace assay::reference {
 struct LoadedModel {
   std::string id;  // "mamba2/tiny"
   std::unique_ptr<Network> network;
-  WeightStore weights;
+  std::unique_ptr<WeightStore> weights;
+  std::shared_ptr<MemoryCount> memory;
+  at::ScalarType rounds_to = at::kFloat;  // reference/pass.hpp
 };
 
 class ReferenceSession final : public Session {
@@ -32,8 +35,11 @@ class ReferenceSession final : public Session {
   void reset() override;
   void reorder(const std::vector<int64_t>& source) override;
   void crop(int64_t columns) override;
+  std::vector<StateAddress> state_addresses() const override;
+  int64_t cache_allocations() const override { return cache_allocations_; }
 
  private:
+  at::Tensor allocate(const Shape& shape);  // for a static cache
   void keep(const std::vector<LayerState>& states);
 
   std::shared_ptr<const LoadedModel> model_;
@@ -43,6 +49,7 @@ class ReferenceSession final : public Session {
   std::vector<LayerState> states_;
   std::vector<LayerState> buffers_;  // static cache only
   int64_t length_ = 0;
+  int64_t cache_allocations_ = 0;
 };
 
 }  // namespace assay::reference

@@ -8,10 +8,11 @@
 
 #include <string>
 
+#include "reference/pass.hpp"
 #include "reference/place.hpp"
 
 namespace assay::reference {
 
-at::Tensor adapter_of(const at::Tensor& x, const Place& place, const std::string& name);
+at::Tensor adapter_of(const at::Tensor& x, const Place& place, const std::string& name, const Pass& pass);
 
 }  // namespace assay::reference

@@ -24,9 +24,10 @@ at::Tensor attention_block(const at::Tensor& h, const Place& place, const Attent
   const int64_t rows = h.size(0), length = h.size(1), hd = shape.head_dim;
   const auto project = [&](const std::string& which) {
     const std::string name = which + "_proj";
-    const at::Tensor y = reference::linear(h, place.weight(name + ".weight"), place.find(name + ".bias"));
+    const at::Tensor y = pass.rounded(reference::linear(h, place.weight(name + ".weight"), place.find(name + ".bias")));
     if (shape.adapter_rank == 0) return y;
-    return y + adapter_of(h, place, "linear_" + which + "_adapter_list." + std::to_string(adapter) + ".");
+    return pass.rounded(
+        y + adapter_of(h, place, "linear_" + which + "_adapter_list." + std::to_string(adapter) + ".", pass));
   };
 
   at::Tensor q = project("q"), gate;
@@ -40,18 +41,18 @@ at::Tensor attention_block(const at::Tensor& h, const Place& place, const Attent
   at::Tensor k = project("k").view({rows, length, shape.kv_heads, hd});
   const at::Tensor v = project("v").view({rows, length, shape.kv_heads, hd});
   if (shape.head_norm != AttentionShape::HeadNorm::kNone) {
-    q = head_norm(q, place.weight(shape.q_norm_name + ".weight"), shape);
-    k = head_norm(k, place.weight(shape.k_norm_name + ".weight"), shape);
+    q = pass.rounded(head_norm(q, place.weight(shape.q_norm_name + ".weight"), shape));
+    k = pass.rounded(head_norm(k, place.weight(shape.k_norm_name + ".weight"), shape));
   }
-  if (shape.key_multiplier != 1) k = k * shape.key_multiplier;
+  if (shape.key_multiplier != 1) k = pass.rounded(k * shape.key_multiplier);
   q = q.transpose(1, 2);
   k = k.transpose(1, 2);
   if (shape.rotary.is_on()) {
     q = reference::rotary(q, pass.positions, shape.rotary);
     k = reference::rotary(k, pass.positions, shape.rotary);
   }
-  pass.keep(place.probe + "q", q.transpose(1, 2));
-  pass.keep(place.probe + "k", k.transpose(1, 2));
+  q = pass.keep(place.probe + "q", q.transpose(1, 2)).transpose(1, 2);
+  k = pass.keep(place.probe + "k", k.transpose(1, 2)).transpose(1, 2);
   pass.keep(place.probe + "v", v);
 
   state.key = at::cat({state.key, k}, 2);

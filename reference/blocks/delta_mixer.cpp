@@ -56,19 +56,18 @@ at::Tensor delta_mixer(const at::Tensor& h, const Place& place, const DeltaMixer
   const at::Tensor v = parts[2].unflatten(-1, {shape.value_heads, shape.value_dim});
 
   const at::Tensor beta = pass.keep(place.probe + "beta", at::sigmoid(in.b));
-  const at::Tensor g =
-      pass.keep(place.probe + "g", -at::exp(place.weight("A_log")) * reference::dt(in.a, place.weight("dt_bias")));
+  const at::Tensor g = -at::exp(place.weight("A_log")) * reference::dt(in.a, place.weight("dt_bias"));
+  pass.probes.add(place.probe + "g", g);
 
   const auto rule = pass.forms.of("gated_delta_rule") == "chunked"
                         ? reference::gated_delta_rule_chunked(q, k, v, g, beta, state.delta)
                         : reference::gated_delta_rule_recurrent(q, k, v, g, beta, state.delta);
   state.delta = rule.final_state;
-  pass.keep(place.probe + "delta", rule.o);
+  const at::Tensor o = pass.keep(place.probe + "delta", rule.o);
 
   const at::Tensor z = in.z.unflatten(-1, {shape.value_heads, shape.value_dim});
-  const at::Tensor normed =
-      pass.keep(place.probe + "norm",
-                reference::rms_norm_gated(rule.o, z, place.weight("norm.weight"), /*groups=*/1, shape.epsilon));
+  const at::Tensor normed = pass.keep(
+      place.probe + "norm", reference::rms_norm_gated(o, z, place.weight("norm.weight"), /*groups=*/1, shape.epsilon));
   return pass.keep(place.probe + "out_proj", reference::linear(normed.flatten(-2), place.weight("out_proj.weight")));
 }
 

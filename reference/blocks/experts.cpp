@@ -25,11 +25,12 @@ ExpertWeights weights_of(const Place& place, const ExpertsShape& shape, int64_t 
           place.weight(expert + shape.up_name + ".weight"), place.weight(expert + shape.down_name + ".weight")};
 }
 
-at::Tensor run(const at::Tensor& x, const ExpertWeights& expert, const ExpertsShape& shape) {
-  const at::Tensor up = reference::linear(x, expert.up);
-  const at::Tensor active = shape.is_gated ? activate(reference::linear(x, expert.gate), shape.activation) * up
-                                           : activate(up, shape.activation);
-  return reference::linear(active, expert.down);
+at::Tensor run(const at::Tensor& x, const ExpertWeights& expert, const ExpertsShape& shape, const Pass& pass) {
+  const at::Tensor up = pass.rounded(reference::linear(x, expert.up));
+  const at::Tensor active = shape.is_gated
+                                ? activate(pass.rounded(reference::linear(x, expert.gate)), shape.activation) * up
+                                : activate(up, shape.activation);
+  return pass.rounded(reference::linear(pass.rounded(active), expert.down));
 }
 
 }  // namespace
@@ -40,13 +41,13 @@ at::Tensor experts(const at::Tensor& x, const Place& place, const ExpertsShape& 
   const at::Tensor routing = pass.keep(place.probe + "routing", reference::router(scores, bias, shape));
 
   const auto project = [&](const at::Tensor& value, const std::string& name) {
-    return reference::linear(value, place.weight(name + ".weight"), place.find(name + ".bias"));
+    return pass.rounded(reference::linear(value, place.weight(name + ".weight"), place.find(name + ".bias")));
   };
   const at::Tensor input = shape.latent > 0 ? project(x, "fc1_latent_proj") : x;
   at::Tensor sum = at::zeros_like(input);
   for (int64_t e = 0; e < shape.count; ++e)
-    sum = sum + routing.narrow(-1, e, 1) * run(input, weights_of(place, shape, e), shape);
-  if (shape.latent > 0) sum = project(sum, "fc2_latent_proj");
+    sum = sum + routing.narrow(-1, e, 1) * run(input, weights_of(place, shape, e), shape, pass);
+  if (shape.latent > 0) sum = project(pass.rounded(sum), "fc2_latent_proj");
   return pass.keep(place.probe + "experts", sum);
 }
 

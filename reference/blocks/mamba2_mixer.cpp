@@ -40,13 +40,14 @@ at::Tensor mamba2_mixer(const at::Tensor& h, const Place& place, const Mamba2Mix
   const int64_t rows = h.size(0), length = h.size(1);
 
   const at::Tensor projected =
-      pass.keep(place.probe + "in_proj", reference::linear(scaled(pass.masked(h), shape.in_multiplier),
+      pass.keep(place.probe + "in_proj", reference::linear(pass.rounded(scaled(pass.masked(h), shape.in_multiplier)),
                                                            place.weight("in_proj.weight"), place.find("in_proj.bias")));
   const std::vector<at::Tensor> z_xbc_dt =
-      multiplied(projected, shape).split_with_sizes({shape.intermediate_size, shape.conv_dim(), shape.heads}, -1);
+      pass.rounded(multiplied(projected, shape))
+          .split_with_sizes({shape.intermediate_size, shape.conv_dim(), shape.heads}, -1);
 
-  const at::Tensor xbc = convolve(z_xbc_dt[1], place.weight("conv1d.weight"), place.find("conv1d.bias"), state, pass);
-  pass.probes.add(place.probe + "conv1d", xbc);
+  const at::Tensor xbc = pass.keep(place.probe + "conv1d", convolve(z_xbc_dt[1], place.weight("conv1d.weight"),
+                                                                    place.find("conv1d.bias"), state, pass));
   const int64_t group_width = shape.groups * shape.state_size;
   const std::vector<at::Tensor> x_b_c = xbc.split_with_sizes({shape.intermediate_size, group_width, group_width}, -1);
   const at::Tensor x = x_b_c[0].reshape({rows, length, shape.heads, shape.head_dim});
@@ -61,9 +62,7 @@ at::Tensor mamba2_mixer(const at::Tensor& h, const Place& place, const Mamba2Mix
                        ? reference::ssd_chunked(x, step, A, B, C, D, shape.chunk_size, state.ssm)
                        : reference::ssd_recurrent(x, step, A, B, C, D, state.ssm);
   state.ssm = scan.final_state;
-  pass.probes.add(place.probe + "ssd", scan.y);
-
-  const at::Tensor y = scan.y.reshape({rows, length, shape.intermediate_size});
+  const at::Tensor y = pass.keep(place.probe + "ssd", scan.y).reshape({rows, length, shape.intermediate_size});
   const at::Tensor gated = gate_and_norm(y, z_xbc_dt[0], place, shape, pass);
 
   return pass.keep(place.probe + "out_proj",

@@ -72,15 +72,16 @@ at::Tensor mamba_mixer(const at::Tensor& h, const Place& place, const MambaMixer
   for (int64_t head = 0; head < count; ++head) {
     const HeadWeights weights = head_weights(place, shape, head);
     const at::Tensor channels = x.narrow(-1, head * width, width);
-    raw.push_back(reference::linear(channels, weights.x_proj));
-    selected.push_back(shape.selection_norm == SelectionNorm::kNone ? raw.back() : normed(raw.back(), place, shape));
+    raw.push_back(pass.rounded(reference::linear(channels, weights.x_proj)));
+    selected.push_back(shape.selection_norm == SelectionNorm::kNone ? raw.back()
+                                                                    : pass.rounded(normed(raw.back(), place, shape)));
     const std::vector<at::Tensor> dt_b_c =
         selected.back().split_with_sizes({shape.time_step_rank, shape.state_size, shape.state_size}, -1);
-    steps.push_back(reference::dt(reference::linear(dt_b_c[0], weights.dt_proj), weights.dt_bias));
+    steps.push_back(reference::dt(pass.rounded(reference::linear(dt_b_c[0], weights.dt_proj)), weights.dt_bias));
     const SelectiveScan scan =
         reference::selective_scan(channels, steps.back(), -at::exp(weights.A_log), dt_b_c[1], dt_b_c[2], weights.D,
                                   shape.heads == 0 ? state.ssm : state.ssm.select(1, head));
-    scans.push_back(scan.y);
+    scans.push_back(pass.rounded(scan.y));
     states.push_back(scan.final_state);
   }
   state.ssm = heads_together(states, shape, 1);

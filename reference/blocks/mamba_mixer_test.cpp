@@ -98,8 +98,8 @@ std::vector<Row> gated_by_hand(const std::vector<Row>& h, const Place& place, co
 
 void expect_formula(const std::string& id, const MambaMixerShape& shape, const std::string& prefix) {
   const ModelConfig config = repository_config(id);
-  const WeightStore weights(config, *open_weights(config), DType::kF32);
-  const Place place{weights, prefix, "mixer."};
+  const auto weights = store_of(config, open_weights(config));
+  const Place place{*weights, prefix, "mixer."};
   const int64_t length = 5;
   const at::Tensor h = values({1, length, shape.hidden_size}, 1).to(at::kFloat);
   std::vector<Row> rows;

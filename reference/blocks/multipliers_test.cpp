@@ -37,7 +37,10 @@ struct Case {
   Probes probes{/*capture=*/false};
   Pass pass{{}, {}, at::arange(6, at::kLong).expand({2, 6}), forms, probes};
 
-  WeightStore store(const WeightSource& weights) const { return {config, weights, DType::kF32}; }
+  std::unique_ptr<WeightStore> original() const { return store_of(config, open_weights(config)); }
+  std::unique_ptr<WeightStore> changed() const {
+    return store_of(config, std::make_shared<const ChangedSource>(source));
+  }
 };
 
 TEST(Multipliers, OfTheMixerFoldIntoItsProjection) {
@@ -59,9 +62,9 @@ TEST(Multipliers, OfTheMixerFoldIntoItsProjection) {
   LayerState state, folded_state;
   initial_state(state, 2, shape);
   initial_state(folded_state, 2, plain);
-  const WeightStore weights = c.store(*open_weights(c.config)), folded = c.store(c.source);
-  const at::Tensor y = mamba2_mixer(c.h, {weights, kLayer + "mamba.", "mixer."}, shape, state, c.pass);
-  const at::Tensor expected = mamba2_mixer(c.h, {folded, kLayer + "mamba.", "mixer."}, plain, folded_state, c.pass);
+  const auto weights = c.original(), folded = c.changed();
+  const at::Tensor y = mamba2_mixer(c.h, {*weights, kLayer + "mamba.", "mixer."}, shape, state, c.pass);
+  const at::Tensor expected = mamba2_mixer(c.h, {*folded, kLayer + "mamba.", "mixer."}, plain, folded_state, c.pass);
   EXPECT_LT(difference(y, expected), 2e-5);
   EXPECT_LT(difference(state.conv, folded_state.conv), 1e-5);  // the window holds multiplied inputs
   EXPECT_LT(difference(state.ssm, folded_state.ssm), 1e-5);
@@ -76,11 +79,11 @@ TEST(Multipliers, OfTheKeysFoldIntoTheirProjection) {
   LayerState state, folded_state;
   initial_state(state, 2, plain);
   initial_state(folded_state, 2, plain);
-  const WeightStore weights = c.store(*open_weights(c.config)), folded = c.store(c.source);
+  const auto weights = c.original(), folded = c.changed();
   const at::Tensor y =
-      attention_block(c.h, {weights, kLayer + "self_attn.", "attn."}, c.fields.attention, state, c.pass);
+      attention_block(c.h, {*weights, kLayer + "self_attn.", "attn."}, c.fields.attention, state, c.pass);
   const at::Tensor expected =
-      attention_block(c.h, {folded, kLayer + "self_attn.", "attn."}, plain, folded_state, c.pass);
+      attention_block(c.h, {*folded, kLayer + "self_attn.", "attn."}, plain, folded_state, c.pass);
   EXPECT_LT(difference(y, expected), 1e-5);
   EXPECT_LT(difference(state.key, folded_state.key), 1e-5);
 }
@@ -93,9 +96,9 @@ TEST(Multipliers, OfTheFeedForwardPartFoldIntoItsProjections) {
     scale_rows(c.source, std::string("feed_forward.gate_proj.") + kind, 0, 29, 1.43);
     scale_rows(c.source, std::string("feed_forward.down_proj.") + kind, 0, 15, 0.97);
   }
-  const WeightStore weights = c.store(*open_weights(c.config)), folded = c.store(c.source);
-  const at::Tensor y = feed_forward(c.h, {weights, kLayer + "feed_forward.", "ff."}, c.fields.feed_forward, c.pass);
-  EXPECT_LT(difference(y, feed_forward(c.h, {folded, kLayer + "feed_forward.", "ff."}, plain, c.pass)), 1e-5);
+  const auto weights = c.original(), folded = c.changed();
+  const at::Tensor y = feed_forward(c.h, {*weights, kLayer + "feed_forward.", "ff."}, c.fields.feed_forward, c.pass);
+  EXPECT_LT(difference(y, feed_forward(c.h, {*folded, kLayer + "feed_forward.", "ff."}, plain, c.pass)), 1e-5);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class ShortConvTest : public testing::Test {
     source.give(prefix + "conv.bias", {0, -1});
     source.give(prefix + "out_proj.weight", {1, 0, 0, 0.5F});
     source.give(prefix + "out_proj.bias", {0, 4});
-    store_ = std::make_unique<WeightStore>(config_, source, DType::kF32);
+    store_ = store_of(config_, std::make_shared<const Given>(source));
     initial_state(state_, 1, shape_);
   }
 

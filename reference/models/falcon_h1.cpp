@@ -26,9 +26,10 @@ at::Tensor FalconH1::layer(const at::Tensor& h, const Place& place, LayerState& 
   const Place feed{place.weights, place.prefix + "feed_forward.", place.probe + "ff."};
 
   const at::Tensor n = norm(h, place, "input_layernorm", "norm", fields_.rms_norm_eps, pass);
-  const at::Tensor m = mamba2_mixer(n, mixer, fields_.mixer, state, pass) * fields_.ssm_out_multiplier;
-  const at::Tensor a = attention_block(n * fields_.attention_in_multiplier, attention, fields_.attention, state, pass) *
-                       fields_.attention_out_multiplier;
+  const at::Tensor m = pass.rounded(mamba2_mixer(n, mixer, fields_.mixer, state, pass) * fields_.ssm_out_multiplier);
+  const at::Tensor a_in = pass.rounded(n * fields_.attention_in_multiplier);
+  const at::Tensor a =
+      pass.rounded(attention_block(a_in, attention, fields_.attention, state, pass) * fields_.attention_out_multiplier);
   const at::Tensor mixed = pass.keep(place.probe + "mixed", h + (m + a));
 
   const at::Tensor n2 = norm(mixed, place, "pre_ff_layernorm", "ff_norm", fields_.rms_norm_eps, pass);

@@ -2,27 +2,24 @@
 //
 // mixer    in_proj -> x, z;  x -> causal_conv1d -> silu -> x_proj -> dt, B, C, each normed without weights;
 //          selective_scan;  gate with z;  out_proj
-// state    a layer: conv and ssm, both zero before the first column (reference/blocks/layer_state.hpp)
+// state    a layer: conv and ssm
 // probes   embed; layers.{l}.: norm, mixer.{in_proj, conv1d, x_proj, selection, dt, scan, gate, out_proj}, out; norm_f;
 //          logits
 // weights  cases/spec/models/falcon_mamba.cpp
 #pragma once
 
 #include "cases/spec/models/falcon_mamba.hpp"
-#include "reference/models/network.hpp"
+#include "reference/blocks/mamba_mixer.hpp"
+#include "reference/models/pure_backbone.hpp"
 
 namespace assay::reference {
 
-class FalconMamba final : public Network {
+class FalconMamba final : public PureNetwork<MambaMixerShape, mamba_mixer> {
  public:
-  explicit FalconMamba(const ModelConfig& config) : fields_(falcon_mamba_fields(config)) {}
-  std::vector<LayerState> initial_states(int64_t rows) const override;
-  at::Tensor forward(const at::Tensor& ids, const WeightStore& weights, std::vector<LayerState>& states,
-                     const Pass& pass) const override;
-  int64_t vocabulary() const override { return fields_.backbone.vocab_size; }
+  explicit FalconMamba(const ModelConfig& config) : FalconMamba(falcon_mamba_fields(config)) {}
 
  private:
-  FalconMambaFields fields_;
+  explicit FalconMamba(const FalconMambaFields& f) : PureNetwork(f.backbone, f.layer_norm_epsilon, f.mixer) {}
 };
 
 }  // namespace assay::reference

@@ -16,6 +16,7 @@
 #include "cases/spec/weights.hpp"
 #include "reference/subject.hpp"
 #include "reference/tensor.hpp"
+#include "reference/weight_store.hpp"
 
 namespace assay::reference {
 
@@ -26,6 +27,11 @@ inline ModelConfig repository_config(const std::string& id) {
 inline std::unique_ptr<Model> load(const std::string& id, const LoadOptions& options = {}) {
   const ModelConfig config = repository_config(id);
   return ReferenceSubject().load(config, open_weights(config), options);
+}
+
+// The config's weights for a block by itself: resident, in float32.
+inline std::unique_ptr<WeightStore> store_of(const ModelConfig& config, std::shared_ptr<const WeightSource> source) {
+  return open_store(config, std::move(source), {}, std::make_shared<MemoryCount>());
 }
 
 // A source with some tensors replaced, added or taken away.
