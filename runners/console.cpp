@@ -23,7 +23,7 @@ std::string used_text(double used) {
 }
 
 std::string index_text(const golden::Finding& first) {
-  if (first.what == "missing" || first.what == "token") return "";
+  if (first.what == "missing" || first.what == "token" || first.probe.starts_with("weights")) return "";
   std::string text = fmt::format(" [{}", first.row);
   if (first.position >= 0) text += fmt::format(",{}", first.position);
   for (const int64_t coordinate : first.index) text += fmt::format(",{}", coordinate);
@@ -34,6 +34,7 @@ std::string finding_text(const Verdict& verdict) {
   const golden::Finding& first = *verdict.first;
   const std::string leg = fmt::format("leg {}, row {}: ", verdict.leg, first.row);
   if (first.what == "missing") return leg + "the subject did not return this probe";
+  if (first.probe.starts_with("weights")) return fmt::format("leg {}: {}", verdict.leg, first.detail);
   if (first.what == "token")
     return leg +
            fmt::format("expected token {:.0f}, got {:.0f} at position {}", first.expected, first.got, first.position);

@@ -20,27 +20,19 @@ std::vector<std::string> missing_cells(const Corpus& corpus, const std::vector<s
   for (const Case& test_case : corpus.cases) present.emplace(test_case.model, test_case.aspect);
   std::vector<std::string> missing;
   for (const std::string& model : models)
-    for (const char* aspect : kRequiredAspects)
+    for (const char* aspect : kAspects)
       if (!present.contains({model, aspect})) missing.push_back(model + "/" + aspect);
   return missing;
 }
 
 std::string coverage_table(const std::vector<std::string>& models, const Coverage& coverage) {
-  std::vector<std::string> aspects;
-  for (const char* aspect : kAspects) {
-    const bool is_required = std::find(std::begin(kRequiredAspects), std::end(kRequiredAspects), std::string(aspect)) !=
-                             std::end(kRequiredAspects);
-    const bool occurs =
-        std::any_of(coverage.begin(), coverage.end(), [&](const auto& row) { return row.second.contains(aspect); });
-    if (is_required || occurs) aspects.emplace_back(aspect);
-  }
   std::string text = fmt::format("{:16}", "");
-  for (const std::string& aspect : aspects) text += fmt::format(" {:>8}", aspect);
+  for (const std::string aspect : kAspects) text += fmt::format(" {:>8}", aspect);
   text += "\n";
   for (const std::string& model : models) {
     text += fmt::format("{:16}", model);
     const auto row = coverage.find(model);
-    for (const std::string& aspect : aspects) {
+    for (const std::string aspect : kAspects) {
       std::string cell = "-";
       if (row != coverage.end())
         if (const auto found = row->second.find(aspect); found != row->second.end()) {

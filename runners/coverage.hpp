@@ -1,4 +1,4 @@
-// Coverage: which cells of models x aspects have a case. A required cell without one fails a run of the whole corpus
+// Coverage: which cells of models x aspects have a case. A cell without one fails a run of the whole corpus
 // and `assay list --coverage`.
 #pragma once
 
@@ -11,13 +11,9 @@
 
 namespace assay {
 
-// Asked of every model in cases/spec/models.def; the other aspects of kAspects of those that have such a case.
-inline constexpr const char* kRequiredAspects[] = {"logits", "generate", "padding", "batch", "cache",
-                                                   "causal", "mixer",    "beams",   "long"};
-
 std::vector<std::string> all_models();  // of models.def, in its order
 
-// "jamba/beams": the required cells of these models for which the corpus has no case, whatever its tier.
+// "jamba/beams": the cells of these models and kAspects for which the corpus has no case, whatever its tier.
 std::vector<std::string> missing_cells(const Corpus& corpus, const std::vector<std::string>& models);
 
 // Cases in a cell: all, and those that some subject can run (all of them where no subject is asked about).
@@ -26,8 +22,7 @@ struct CoverageCell {
 };
 using Coverage = std::map<std::string, std::map<std::string, CoverageCell>>;  // model, aspect
 
-// One line a model, one column an aspect (the required ones and those that occur): "7", "5/7" where only 5 can run, "-"
-// for no case.
+// One line a model, one column an aspect: "7", "5/7" where only 5 can run, "-" for no case.
 std::string coverage_table(const std::vector<std::string>& models, const Coverage& coverage);
 
 }  // namespace assay

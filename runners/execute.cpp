@@ -4,46 +4,45 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <new>
 #include <set>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/model_spec.hpp"
-#include "cases/spec/weights.hpp"
+#include "runners/bitwise.hpp"
+#include "runners/check_weights.hpp"
 #include "runners/hollow.hpp"
+#include "runners/judge_low.hpp"
 #include "runners/leg_run.hpp"
 
 namespace assay {
 
 namespace {
 
-template <class T>
-bool has(const std::vector<T>& values, const T& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
-int64_t available_memory_bytes() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string key, unit;
-  for (int64_t kibibytes = 0; meminfo >> key >> kibibytes; std::getline(meminfo, unit))
-    if (key == "MemAvailable:") return kibibytes * 1024;
-  return INT64_MAX;
-}
-
-// A subject that does not compute in the case's dtype computes in float32 on weights rounded to it.
-LoadOptions load_options(const Case& test_case, const Capabilities& capabilities) {
-  LoadOptions options;
-  options.weights = dtype_from_name(test_case.dtype);
-  options.compute = has(capabilities.compute_dtypes, options.weights) ? options.weights : DType::kF32;
-  return options;
-}
+using LegPairs = std::vector<std::pair<std::string, std::string>>;
 
 // Legs that some other leg is compared with.
-bool is_named_in_agree(const Case& test_case, const LegPlan& plan) {
-  return std::any_of(test_case.agree.begin(), test_case.agree.end(), [&plan](const auto& pair) {
+bool is_named_in(const LegPairs& agree, const LegPlan& plan) {
+  return std::any_of(agree.begin(), agree.end(), [&plan](const auto& pair) {
     return pair.first == plan.leg->name || pair.second == plan.leg->name;
   });
+}
+
+// Calls compare(first, second) for every expansion of the pairs' legs until there is a finding.
+template <class Compare>
+void for_pairs(const LegPairs& pairs, const std::vector<LegTrace>& traces, const LegJudge& judge,
+               const Compare& compare) {
+  for (const auto& [first, second] : pairs)
+    for (size_t i = 0; i < traces.size(); ++i)
+      for (size_t j = 0; j < traces.size(); ++j)
+        if (traces[i].plan->leg->name == first && traces[j].plan->leg->name == second && !judge.tally().first)
+          compare(traces[i], traces[j]);
+}
+
+std::string reason_of(const golden::Finding& first, const std::string& leg) {
+  if (first.what == "bits") return fmt::format("{} differs in leg {}", first.probe, leg);
+  if (first.probe.starts_with("weights")) return fmt::format("{} in leg {}: {}", first.probe, leg, first.detail);
+  return fmt::format("{} of {} out of bounds in leg {}", first.what, first.probe, leg);
 }
 
 bool wants_capture(const LegPlan& plan) {
@@ -67,46 +66,6 @@ Verdict blank_verdict(const Case& test_case, const Capabilities& capabilities) {
   return verdict;
 }
 
-void check_capabilities(const Case& test_case, const Capabilities& capabilities) {
-  const auto skip = [&](SkipReason reason, const std::string& text) {
-    return NoVerdict(Status::kSkip, capabilities.name + ": " + text, reason);
-  };
-  if (!has(capabilities.models, test_case.model))
-    throw skip(SkipReason::kNoModel, fmt::format("does not have model {}", test_case.model));
-  if (test_case.needs_gpu && capabilities.device.starts_with("cpu"))
-    throw skip(SkipReason::kNoGpu, "the case needs a GPU, this subject runs on the CPU");
-  if (!has(capabilities.weight_dtypes, dtype_from_name(test_case.dtype)))
-    throw skip(SkipReason::kNoCapability, fmt::format("does not hold {} weights", test_case.dtype));
-  for (const Leg& leg : test_case.legs)
-    if (!has(capabilities.caches, leg.cache))
-      throw skip(SkipReason::kNoCapability,
-                 fmt::format("does not have the kind of cache that leg '{}' needs", leg.name));
-  for (const Leg& leg : test_case.legs)
-    if (leg.beams && leg.cache != CacheKind::kNone && !capabilities.can_reorder)
-      throw skip(SkipReason::kNoCapability, fmt::format("cannot reorder rows, as leg '{}' needs", leg.name));
-  if (test_case.needs_memory_bytes > 0)
-    if (const int64_t available = available_memory_bytes(); available < test_case.needs_memory_bytes)
-      throw skip(SkipReason::kMemory, fmt::format("the case needs {} bytes of memory, {} are available",
-                                                  test_case.needs_memory_bytes, available));
-}
-
-std::string fallback_reason(const std::vector<std::string>& ops, const std::vector<LegKernels>& legs) {
-  const auto launched = [](const LegKernels& leg, const std::string& prefix) {
-    return std::any_of(leg.kernels.begin(), leg.kernels.end(),
-                       [&prefix](const std::string& kernel) { return kernel.starts_with(prefix); });
-  };
-  std::string missing;
-  for (const std::string& op : ops)
-    if (std::none_of(legs.begin(), legs.end(), [&](const LegKernels& leg) { return launched(leg, op + "_"); }))
-      missing += (missing.empty() ? "" : ", ") + op;
-  if (!missing.empty()) return "no own kernel ran for " + missing;
-  for (const LegKernels& leg : legs)
-    for (const auto& [op, form] : leg.forms)
-      if (!launched(leg, op + "_" + form))
-        return fmt::format("{} was asked for in its {} form; no such kernel ran", op, form);
-  return "";
-}
-
 Status settle(bool has_finding, bool fell_back, bool is_hollow, double used) {
   if (has_finding) return Status::kFail;
   if (fell_back) return Status::kFallback;
@@ -114,16 +73,20 @@ Status settle(bool has_finding, bool fell_back, bool is_hollow, double used) {
   return used > kMarginal ? Status::kMarginal : Status::kPass;
 }
 
-Model& Execution::load(const Case& test_case, const ModelConfig& config) {
-  const LoadOptions options = load_options(test_case, subject_.capabilities());
-  const std::string key =
-      fmt::format("{} {} {}", config.digest, dtype_name(options.compute), dtype_name(options.weights));
-  if (key != loaded_ || !model_) {
-    model_.reset();  // before the next one is loaded: both may not fit
-    model_ = subject_.load(config, open_weights(config), options);
-    loaded_ = key;
+LegModels::Loaded Execution::load(const Case& test_case, const ModelConfig& config, const LegPlan& plan,
+                                  LegJudge& judge) {
+  const golden::Golden& golden = plan.rows.front().golden->golden;
+  const LegModels::Loaded loaded =
+      models_.get(config, *plan.leg, load_options(test_case, subject_.capabilities(), golden));
+  if (loaded.is_new) {
+    judge.take({.first = loaded.reads.after_load()}, plan.name);
+    // Offloaded, asking for a weight would be a read of it beside those that are watched.
+    wrong_weight_ =
+        plan.leg->residency == Residency::kOffloaded ? std::nullopt : check_weights(loaded.model, config, golden);
   }
-  return *model_;
+  judge.take({.first = wrong_weight_}, plan.name);
+  loaded.reads.forget();
+  return loaded;
 }
 
 std::string Execution::hollow(Model& model, const ModelConfig& config, const std::vector<LegPlan>& plans) {
@@ -131,9 +94,9 @@ std::string Execution::hollow(Model& model, const ModelConfig& config, const std
     for (const RowPlan& row : plan.rows)
       if (!row.golden->vacuity.empty())
         return fmt::format("golden {}: {}", row.golden->golden.id(), row.golden->vacuity);
-  const auto known = hollow_.find(loaded_);
+  const auto known = hollow_.find(models_.identity());
   if (known != hollow_.end()) return known->second;
-  return hollow_[loaded_] = hollow_reason(model, config, subject_.capabilities());
+  return hollow_[models_.identity()] = hollow_reason(model, config, subject_.capabilities());
 }
 
 std::vector<std::string> Execution::run_beams(Model& model, const ModelConfig& config, const LegPlan& plan,
@@ -171,32 +134,44 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
     for (const RowPlan& row : plan.rows) digests.insert(row.golden->digest);
   verdict.golden_digests.assign(digests.begin(), digests.end());
 
-  Model& model = load(test_case, config);
   golden::Rule rule = rule_;
   if (test_case.bound) rule.factor = test_case.bound->factor;
-  Judge judge(model_spec(config.model).probes(config), rule, evidence != nullptr);
+  const std::vector<ProbeSpec> probes = model_spec(config.model).probes(config);
+  Judge exact(probes, rule, evidence != nullptr);
+  const DType compute = load_options(test_case, capabilities, plans.front().rows.front().golden->golden).compute;
+  LowPrecisionJudge low(compute, {}, evidence != nullptr);
+  if (compute != DType::kF32) check_low_precision(plans, compute);
+  LegJudge& judge = compute == DType::kF32 ? static_cast<LegJudge&>(exact) : low;
   std::vector<LegTrace> traces;
   std::vector<LegKernels> kernels;
   std::map<std::string, int64_t> ran;  // expansions of each leg that ran
-  std::string refused;
+  std::string refused, fallback;
+  Model* model = nullptr;  // that the last leg ran on
 
   for (const LegPlan& plan : plans) {
     ran.try_emplace(plan.leg->name, 0);
-    const LegOptions options{wants_capture(plan), is_named_in_agree(test_case, plan)};
+    const LegModels::Loaded loaded = load(test_case, config, plan, judge);
+    model = &loaded.model;
+    if (judge.tally().first) break;
     try {
+      const bool is_exact = is_named_in(test_case.agree_exactly, plan);
+      const LegOptions options{is_exact || wants_capture(plan), is_exact || is_named_in(test_case.agree, plan),
+                               [&] { judge.take({.first = loaded.reads.after_forward(loaded.model)}, plan.name); }};
       if (plan.leg->beams) {
-        kernels.push_back({plan.forms, run_beams(model, config, plan, judge)});
+        kernels.push_back({plan.forms, run_beams(*model, config, plan, exact)});
         ++ran[plan.leg->name];
         if (judge.tally().first) break;
         continue;
       }
-      LegTrace trace = run_leg(model, plan, options,
+      LegTrace trace = run_leg(*model, plan, options,
                                [&](const CallRecord& record, const std::vector<RowPlan>& rows, const Session& session) {
                                  return judge.after_call(plan, record, rows, session);
                                });
       ++ran[plan.leg->name];
       judge.after_leg(plan, trace);
-      kernels.push_back({plan.forms, trace.kernels});
+      const bool must_replay = plan.leg->cache == CacheKind::kStatic && capabilities.forms.contains(kStepGraph);
+      kernels.push_back({plan.forms, trace.kernels, must_replay && has_warm_steps(plan)});
+      if (fallback.empty() && !trace.moved.empty()) fallback = fmt::format("leg {}: {}", plan.name, trace.moved);
       if (options.keep_trace) traces.push_back(std::move(trace));
     } catch (const UnsupportedError& error) {
       if (!plan.is_expanded) throw;
@@ -209,13 +184,12 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
     for (const auto& [leg, count] : ran)
       if (count == 0) throw NoVerdict(Status::kSkip, fmt::format("leg '{}': {}", leg, refused), SkipReason::kNoForm);
 
-  for (const auto& [first, second] : test_case.agree)
-    for (size_t i = 0; i < traces.size(); ++i)
-      for (size_t j = 0; j < traces.size(); ++j) {
-        const bool is_pair = traces[i].plan->leg->name == first && traces[j].plan->leg->name == second;
-        if (!is_pair || i == j || (first == second && i > j) || judge.tally().first) continue;
-        judge.agree(traces[i], traces[j]);
-      }
+  for_pairs(test_case.agree, traces, judge, [&](const LegTrace& a, const LegTrace& b) { judge.agree(a, b); });
+  for_pairs(test_case.agree_exactly, traces, judge, [&](const LegTrace& a, const LegTrace& b) {
+    const BitwiseResult bits = compare_bits(a, b, probes);
+    judge.take({.probes = bits.probes, .elements = bits.elements, .first = bits.first},
+               a.plan->name + " = " + b.plan->name);
+  });
 
   const golden::Tally& tally = judge.tally();
   verdict.used = tally.used;
@@ -229,15 +203,13 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
   for (const LegKernels& leg : kernels) launched.insert(leg.kernels.begin(), leg.kernels.end());
   verdict.kernels.assign(launched.begin(), launched.end());
 
-  const std::string fallback =
-      capabilities.is_accelerated ? fallback_reason(model_spec(config.model).ops(config), kernels) : "";
+  if (fallback.empty() && capabilities.is_accelerated)
+    fallback = fallback_reason(model_spec(config.model).ops(config), kernels);
   std::string hollow_text = judge.hollow();
   if (!tally.first && hollow_text.empty() && tally.elements == 0) hollow_text = "nothing was compared";
-  if (!tally.first && hollow_text.empty()) hollow_text = hollow(model, config, plans);
+  if (!tally.first && hollow_text.empty()) hollow_text = hollow(*model, config, plans);
   verdict.status = settle(tally.first.has_value(), !fallback.empty(), !hollow_text.empty(), tally.used);
-  if (verdict.status == Status::kFail)
-    verdict.reason =
-        fmt::format("{} of {} out of bounds in leg {}", tally.first->what, tally.first->probe, verdict.leg);
+  if (verdict.status == Status::kFail) verdict.reason = reason_of(*tally.first, verdict.leg);
   if (verdict.status == Status::kFallback) verdict.reason = fallback;
   if (verdict.status == Status::kHollow) verdict.reason = hollow_text;
   if (evidence && tally.first) *evidence = judge.evidence();
@@ -252,6 +224,8 @@ Verdict Execution::run(const Case& test_case, const ModelConfig& config, Evidenc
   };
   try {
     run_case(test_case, config, verdict, evidence);
+  } catch (const ScratchError&) {
+    throw;
   } catch (const NoVerdict& end) {
     ends_as(end.status, end.what());
     verdict.skip = end.skip;
@@ -260,13 +234,13 @@ Verdict Execution::run(const Case& test_case, const ModelConfig& config, Evidenc
     verdict.skip = SkipReason::kNoCapability;
   } catch (const MemoryError& error) {
     ends_as(Status::kOom, error.what());
-    model_.reset();  // whatever it still holds, the next case starts with all memory
+    models_.drop();  // whatever it still holds, the next case starts with all memory
   } catch (const std::bad_alloc&) {
     ends_as(Status::kOom, "std::bad_alloc");
-    model_.reset();
+    models_.drop();
   } catch (const std::exception& error) {
     ends_as(Status::kError, error.what());
-    model_.reset();  // an engine that threw may be in any condition
+    models_.drop();  // an engine that threw may be in any condition
   }
   verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   verdict.signature = signature_of(verdict);

@@ -11,7 +11,8 @@
 
 namespace assay {
 
-const StoredGolden& GoldenStore::get(const ModelConfig& config, const std::string& input, const std::string& kind) {
+const StoredGolden& GoldenStore::get(const ModelConfig& config, const std::string& input, const std::string& kind,
+                                     const std::vector<std::string>& unquantized) {
   config.input(input);  // an unknown name is an error with the nearest ones, not a missing golden
   const std::string id = config.id() + "." + input + "." + kind;
   auto found = stored_.find(id);
@@ -21,18 +22,21 @@ const StoredGolden& GoldenStore::get(const ModelConfig& config, const std::strin
     if (!std::filesystem::exists(file, ignored))
       throw NoVerdict(Status::kNoGolden,
                       fmt::format("no golden {}; assay golden record config:{} --missing", id, config.id()));
-    StoredGolden read{golden::read_golden(file), sha256(read_file(file)), ""};
+    StoredGolden read{golden::read_golden(file), sha256(read_file(file)), "", ""};
     read.vacuity = golden::vacuity(read.golden);
+    read.stale = drawn_.stale_reason(read.golden, config);
     found = stored_.emplace(id, std::move(read)).first;
   }
-  if (const std::string stale = golden::stale_reason(found->second.golden, config); !stale.empty())
+  std::string stale = golden::stale_reason(found->second.golden, config, unquantized);
+  if (stale.empty()) stale = found->second.stale;
+  if (!stale.empty())
     throw NoVerdict(Status::kStale,
                     fmt::format("golden {}: {}; assay golden record config:{}", id, stale, config.id()));
   return found->second;
 }
 
 void GoldenStore::put(const golden::Golden& golden) {
-  stored_[golden.id()] = {golden, "in-memory", golden::vacuity(golden)};
+  stored_[golden.id()] = {golden, "in-memory", golden::vacuity(golden), ""};
 }
 
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cases/spec/model_config.hpp"
+#include "golden/drawn.hpp"
 #include "golden/golden.hpp"
 #include "runners/verdict.hpp"
 
@@ -28,15 +29,18 @@ struct StoredGolden {
   golden::Golden golden;
   std::string digest;   // sha256 of the file
   std::string vacuity;  // why matching it would prove nothing; empty if it proves something
+  std::string stale;    // why it is of other weights than the config's now
 };
 
 class GoldenStore {
  public:
   explicit GoldenStore(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // NoVerdict: NO_GOLDEN when there is no file, STALE when it was recorded from another config or other tokens.
-  // InputError when the file is malformed. The reference stays valid.
-  const StoredGolden& get(const ModelConfig& config, const std::string& input, const std::string& kind);
+  // NoVerdict: NO_GOLDEN when there is no file, STALE when it was recorded from another config or other tokens,
+  // or, of a small config, other weights. unquantized: as the case asks for. InputError when the file is malformed. The
+  // reference stays valid.
+  const StoredGolden& get(const ModelConfig& config, const std::string& input, const std::string& kind,
+                          const std::vector<std::string>& unquantized = {});
 
   // For tests: a golden that lies in memory.
   void put(const golden::Golden& golden);
@@ -44,6 +48,7 @@ class GoldenStore {
  private:
   std::filesystem::path root_;
   std::map<std::string, StoredGolden> stored_;
+  golden::DrawnWeights drawn_;
 };
 
 }  // namespace assay

@@ -194,6 +194,7 @@ void Judge::compare_growing(const LegPlan& plan, const CallRecord& record, const
       column.name = state.name;
       column.shape = state.shape;
       const int64_t count = std::clamp<int64_t>(columns - rows[b].pad, 0, shared_positions(rows[b]));
+      if (count == 0) continue;  // padding only so far
       if (add(golden::compare_growing(column, bounds(*followed), {got->value, row, rows[b].pad, columns}, count),
               plan.name, record.step, row))
         collect(neighbour(states, got, -1), *got, neighbour(states, got, 1), *followed, &record);

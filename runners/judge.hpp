@@ -14,26 +14,20 @@
 #include "cases/spec/model_spec.hpp"
 #include "golden/compare.hpp"
 #include "runners/beam_search.hpp"
-#include "runners/leg_run.hpp"
+#include "runners/leg_judge.hpp"
 
 namespace assay {
 
-// The tensors around a first finding, for --dump.
-struct Evidence {
-  std::vector<NamedTensor> tensors;
-  std::string text;  // what they are
-};
-
-class Judge {
+class Judge final : public LegJudge {
  public:
   Judge(const std::vector<ProbeSpec>& probes, const golden::Rule& rule, bool keeps_evidence);
 
   // As AfterCall: false once there is a finding, or once no free-running row follows its golden any more.
   bool after_call(const LegPlan& plan, const CallRecord& record, const std::vector<RowPlan>& rows,
-                  const Session& session);
+                  const Session& session) override;
 
   // After the leg: the tokens that free-running rows chose, and rows with a change that moved nothing.
-  void after_leg(const LegPlan& plan, const LegTrace& trace);
+  void after_leg(const LegPlan& plan, const LegTrace& trace) override;
 
   // A beam search by the golden's; then its sums and states by a whole run of the sequences that it found.
   void beams(const LegPlan& plan, const BeamRun& run);
@@ -46,13 +40,7 @@ class Judge {
 
   // Two legs, on every element of every probe where rows of the same input were fed the same tokens; then their final
   // states where they hold equally many columns.
-  void agree(const LegTrace& a, const LegTrace& b);
-
-  const golden::Tally& tally() const { return tally_; }
-  const std::string& leg() const { return leg_; }  // of the first finding
-  const std::string& hollow() const { return hollow_; }
-  const std::vector<std::string>& notes() const { return notes_; }
-  const Evidence& evidence() const { return evidence_; }
+  void agree(const LegTrace& a, const LegTrace& b) override;
 
  private:
   const golden::Bounds& bounds(const golden::Record& record, int64_t steps = 0);     // steps: of a state, its cut
@@ -79,10 +67,6 @@ class Judge {
   std::vector<ProbeSpec> growing_;         // states that follow a sequence probe
   std::map<const golden::Record*, golden::Bounds> bounds_;
   std::map<std::pair<const LegPlan*, size_t>, bool> moved_;
-  golden::Tally tally_;
-  std::string leg_, hollow_;
-  std::vector<std::string> notes_;
-  Evidence evidence_;
 };
 
 }  // namespace assay

@@ -10,15 +10,6 @@ namespace assay {
 
 namespace {
 
-// The part of a call that holds positions [.., limit) of a row, less what an earlier call has already given.
-Span fresh_span(const CallRecord& call, const RowPlan& row, int64_t limit) {
-  const int64_t from = std::max(call.first, call.judge_from);
-  Span span = real_span(from, call.first + call.columns - from, row.pad);
-  span.column += from - call.first;
-  span.count = std::max<int64_t>(0, std::min(span.count, limit - span.position));
-  return span;
-}
-
 int64_t common_prefix(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }

@@ -19,7 +19,7 @@ RowPlan plan_row(const Case& test_case, const Leg& leg, const Row& row, const Mo
   plan.input = row.input;
   plan.pad = row.pad;
   plan.change = row.change;
-  plan.golden = &goldens.get(config, row.input, test_case.kind);
+  plan.golden = &goldens.get(config, row.input, test_case.kind, test_case.unquantized);
   const std::vector<int64_t>& sequence = plan.golden->golden.tokens;
   const auto whole = static_cast<int64_t>(sequence.size());
   const auto prompt = static_cast<int64_t>(plan.golden->golden.prompt.size());
@@ -70,13 +70,17 @@ LegPlan plan_leg(const Case& test_case, const Leg& leg, const FormChoice& choice
     const Input& input = config.input(leg.before->input);
     plan.before = input.tokens;
     if (leg.before->length > static_cast<int64_t>(plan.before.size()) || (leg.before->length == 0 && input.greedy > 0))
-      plan.before = goldens.get(config, input.name, test_case.kind).golden.tokens;
+      plan.before = goldens.get(config, input.name, test_case.kind, test_case.unquantized).golden.tokens;
     if (leg.before->length > static_cast<int64_t>(plan.before.size()))
       throw InputError(where(test_case, leg),
                        fmt::format("before: length {} of {} tokens", leg.before->length, plan.before.size()));
     if (leg.before->length > 0) plan.before.resize(leg.before->length);
     plan.limit = std::max(plan.limit, static_cast<int64_t>(plan.before.size()));
   }
+  if (leg.limit > 0 && leg.limit < plan.limit)
+    throw InputError(where(test_case, leg),
+                     fmt::format("has a limit of {} columns and needs {}", leg.limit, plan.limit));
+  if (leg.limit > 0) plan.limit = leg.limit;
   return plan;
 }
 

@@ -138,6 +138,20 @@ TEST_F(Plans, AFreeRunningRowStartsAfterItsPrompt) {
   EXPECT_EQ(plans[0].limit, 15);
 }
 
+TEST_F(Plans, AStaticCacheHasTheLimitAskedForOrWhatItsRequestsNeed) {
+  const auto limit_of = [this](const std::string& more) {
+    return plan(R"([{"name": "s", "rows": [{"input": "a", "length": 6, "pad": 1}], "cache": "static")" + more + "}]")
+        .at(0)
+        .limit;
+  };
+  const std::string before = R"(, "before": {"input": "b"})";
+  EXPECT_EQ(limit_of(""), 7);
+  EXPECT_EQ(limit_of(before), 9);
+  EXPECT_EQ(limit_of(before + R"(, "limit": 20)"), 20);
+  EXPECT_THROW(limit_of(R"(, "limit": 6)"), InputError);
+  EXPECT_THROW(limit_of(before + R"(, "limit": 8)"), InputError);
+}
+
 TEST_F(Plans, AChangeIsJudgedBeforeItOnly) {
   const std::vector<LegPlan> plans =
       plan(R"([{"name": "c", "rows": [{"input": "a", "change": {"position": 5, "token": 8}}]}])");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cases/spec/error.hpp"
+#include "runners/cache_watch.hpp"
 
 namespace assay {
 
@@ -19,6 +20,15 @@ SessionOptions session_options(const LegPlan& plan) {
   options.forms = plan.forms;
   return options;
 }
+
+// A session, and how its cache behaves.
+struct WatchedSession {
+  WatchedSession(Model& model, const LegPlan& plan)
+      : session(model.start(session_options(plan))), cache(*session, plan.leg->cache) {}
+
+  std::unique_ptr<Session> session;
+  CacheWatch cache;
+};
 
 // The request before: the same tokens in every row, no padding.
 void run_before(Session& session, const LegPlan& plan, bool capture) {
@@ -38,13 +48,16 @@ class LegRun {
     result_.plan = &plan;
     result_.rows = plan.rows;
     if (plan.leg->before && !plan.leg->before->same_session) {
-      other_ = model.start(session_options(plan));
-      run_before(*other_, plan, options.capture);
+      other_ = std::make_unique<WatchedSession>(model, plan);
+      run_before(*other_->session, plan, options.capture);
+      made_call(*other_);
     }
-    session_ = model.start(session_options(plan));
+    session_ = std::make_unique<WatchedSession>(model, plan);
     if (plan.leg->before && plan.leg->before->same_session) {
-      run_before(*session_, plan, options.capture);
-      session_->reset();
+      run_before(*session_->session, plan, options.capture);
+      made_call(*session_);
+      session_->session->reset();
+      session_->cache.look();
     }
   }
 
@@ -53,12 +66,18 @@ class LegRun {
     for (const int64_t columns : plan_.calls)
       if (go_on) go_on = forward(done_, columns, done_);
     if (plan_.leg->free_running) generate(go_on);
-    if (options_.keep_trace && plan_.leg->cache != CacheKind::kNone) result_.states = session_->states();
+    if (options_.keep_trace && plan_.leg->cache != CacheKind::kNone) result_.states = session_->session->states();
+    result_.moved = session_->cache.reason();
     result_.kernels.assign(kernels_.begin(), kernels_.end());
     return std::move(result_);
   }
 
  private:
+  void made_call(WatchedSession& made_by) {
+    if (options_.after_forward) options_.after_forward();
+    made_by.cache.look();
+  }
+
   bool forward(int64_t first, int64_t columns, int64_t judge_from) {
     CallRecord record;
     record.step = step_++;
@@ -68,10 +87,11 @@ class LegRun {
     record.call.tokens = token_block(result_.rows, plan_.leg->pad_token, first, columns);
     record.call.mask = mask_block(result_.rows, first + columns);
     record.call.capture = options_.capture;
-    record.trace = session_->forward(record.call);
+    record.trace = session_->session->forward(record.call);
     done_ = first + columns;
-    for (const std::string& kernel : session_->kernels()) kernels_.insert(kernel);
-    const bool go_on = after_call_(record, result_.rows, *session_);
+    for (const std::string& kernel : session_->session->kernels()) kernels_.insert(kernel);
+    const bool go_on = after_call_(record, result_.rows, *session_->session);
+    made_call(*session_);
     if (plan_.leg->free_running) {
       const HostTensor* logits = record.trace.find("logits");
       chosen_ = logits ? greedy_tokens(*logits) : std::vector<int64_t>();
@@ -96,13 +116,21 @@ class LegRun {
   const LegOptions& options_;
   const AfterCall& after_call_;
   LegTrace result_;
-  std::unique_ptr<Session> other_, session_;
+  std::unique_ptr<WatchedSession> other_, session_;
   std::set<std::string> kernels_;
   std::vector<int64_t> chosen_;
   int64_t done_ = 0, step_ = 0;
 };
 
 }  // namespace
+
+Span fresh_span(const CallRecord& call, const RowPlan& row, int64_t limit) {
+  const int64_t from = std::max(call.first, call.judge_from);
+  Span span = real_span(from, call.first + call.columns - from, row.pad);
+  span.column += from - call.first;
+  span.count = std::max<int64_t>(0, std::min(span.count, limit - span.position));
+  return span;
+}
 
 LegTrace run_leg(Model& model, const LegPlan& plan, const LegOptions& options, const AfterCall& after_call) {
   return LegRun(model, plan, options, after_call).run();

@@ -27,15 +27,20 @@ struct LegTrace {
   std::vector<CallRecord> calls;
   std::vector<NamedTensor> states;  // after the last call; empty without a cache
   std::vector<std::string> kernels;
+  std::string moved;  // why its static cache is none (CacheWatch); empty otherwise
 };
+
+// The part of a call that holds positions [.., limit) of a row, less what an earlier call has already given.
+Span fresh_span(const CallRecord& call, const RowPlan& row, int64_t limit);
 
 // Looks at a call right after it was made, while the session holds its states. Returns false to end the leg.
 using AfterCall =
     std::function<bool(const CallRecord& record, const std::vector<RowPlan>& rows, const Session& session)>;
 
 struct LegOptions {
-  bool capture = true;      // every probe, not only logits
-  bool keep_trace = false;  // fill LegTrace::calls and states
+  bool capture = true;                       // every probe, not only logits
+  bool keep_trace = false;                   // fill LegTrace::calls and states
+  std::function<void()> after_forward = {};  // after every forward call, the request before included; may be empty
 };
 
 // Errors are the subject's. `rows` of the result hold the tokens that a free-running leg chose.

@@ -19,6 +19,7 @@
 #include <fstream>
 
 #include "cases/spec/error.hpp"
+#include "runners/scratch_folder.hpp"
 
 namespace assay {
 
@@ -132,6 +133,7 @@ ChildProcess::~ChildProcess() {
   if (pid_ > 0) {
     kill(-pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
+    remove_scratch_of(pid_);
   }
 }
 
@@ -174,6 +176,7 @@ ChildProcess::Answer ChildProcess::ended() {
   int status = 0;
   kill(-pid_, SIGKILL);  // it closed its answers: nothing more can come, whether or not it has ended by itself
   waitpid(pid_, &status, 0);
+  remove_scratch_of(pid_);
   pid_ = -1;
   if (WIFSIGNALED(status)) return {Event::kEnded, "", signal_text(WTERMSIG(status))};
   return {Event::kEnded, "", fmt::format("exit {}", WEXITSTATUS(status))};

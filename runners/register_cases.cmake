@@ -88,7 +88,17 @@ if(groups MATCHES "mamba/")
   set_tests_properties(third_party:mamba PROPERTIES LABELS "subject:tiny;model:mamba" TIMEOUT 600)
 endif()
 
-# Every required cell of models x aspects has a case.
+# The low-precision gates on a subject that is right and computes in 16 bit.
+if(TARGET assay_emulated)
+  foreach(aspect fp16 bf16)
+    add_test(NAME emulated:${aspect}
+      COMMAND assay run aspect:${aspect} --subject $<TARGET_FILE:assay_emulated> --root ${PROJECT_SOURCE_DIR}
+              --out ${CMAKE_BINARY_DIR}/out/emulated.${aspect})
+    set_tests_properties(emulated:${aspect} PROPERTIES LABELS "subject:emulated;aspect:${aspect}" TIMEOUT 600)
+  endforeach()
+endif()
+
+# Every cell of models x aspects has a case.
 set(corpus_is_complete TRUE)  # TRUE lets corpus:coverage run
 add_test(NAME corpus:coverage COMMAND assay list --coverage --root ${PROJECT_SOURCE_DIR})
 set_tests_properties(corpus:coverage PROPERTIES LABELS "corpus" TIMEOUT 60)

@@ -200,8 +200,7 @@ class Run {
     });
     std::vector<std::string> closing;
     for (const std::string& cell : selection_.missing_cells)
-      closing.push_back(
-          fmt::format("{:<9} {}  no case asks a required aspect (assay list --coverage)", "MISSING", cell));
+      closing.push_back(fmt::format("{:<9} {}  no case asks this aspect (assay list --coverage)", "MISSING", cell));
     if (!complete) closing.push_back("not finished: " + reason);
     console_.summary(rows, not_allowed_, (fs::path(request_.out) / kResultsName).string(), closing);
     writer_->end(complete, reason);

@@ -1,25 +1,22 @@
-// Backbone: embedding, layers of h += mixer(rms_norm(h)), final norm and head.
+// Backbone of the pure recurrent models (mamba, mamba2, falcon_mamba): h += mixer(rms_norm(h)), L times; then rms_norm
+// and the head, the embedding where tied.
 //
-// The addition of one layer and the norm of the next are one kernel: after a mixer, the norm that follows (of the next
-// layer, or the final one) writes the residual stream and its norm together.
-//
-// probes  embed; layers.{l}.norm, the mixer's own, layers.{l}.out; norm_f; logits (always)
+// probes  embed; layers.{l}.{norm, mixer.*, out}; norm_f; logits (always)
 #pragma once
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "fast/blocks/pass.hpp"
+#include "fast/blocks/token_ends.hpp"
 #include "fast/blocks/weights.hpp"
 
 namespace assay::fast {
 
 struct BackboneWeights {
-  Weight embeddings;          // [V, H]
+  TokenEnds ends;
   std::vector<Weight> norms;  // [H], one a layer
   Weight norm_f;              // [H]
-  Weight head;                // [V, H]; the embeddings where they are tied
 };
 
 BackboneWeights backbone_weights(const Weights& weights, int64_t layers);

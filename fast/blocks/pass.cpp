@@ -1,17 +1,40 @@
 #include "fast/blocks/pass.hpp"
 
+#include <algorithm>
+
 #include "fast/kernels/elementwise.hpp"
+#include "fast/kernels/linear_gemv.hpp"
+#include "fast/kernels/scaled_add.hpp"
 
 namespace assay::fast {
 
-void Probes::add_always(const std::string& name, const Matrix& values, Shape inner) {
-  Shape shape = {rows_, columns_};
-  if (inner.empty()) inner = {values.columns};
-  shape.insert(shape.end(), inner.begin(), inner.end());
-  probes_.push_back({name, download(values, std::move(shape), name, stream_)});
+namespace {
+
+void project_by_gemv(Pass& pass, const Matrix& x, const Weight& weight, const Weight& bias, const Matrix& y,
+                     bool accumulate) {
+  LinearGemvParams<float> p;
+  p.x_stride = x.stride;
+  p.weight = weight.f32();
+  p.bias = bias ? bias.f32() : nullptr;
+  p.y_stride = y.stride;
+  p.in = weight.shape[1];
+  p.out = weight.shape[0];
+  p.accumulate = accumulate;
+  for (int64_t row = 0; row < x.rows; row += kGemvRows) {
+    p.x = x.data + row * x.stride;
+    p.y = y.data + row * y.stride;
+    p.rows = std::min(kGemvRows, x.rows - row);
+    linear_gemv(p, pass.context.stream());
+  }
+  pass.context.record(linear_gemv_id(p));
 }
 
-void project(Pass& pass, const Matrix& x, const Weight& weight, const Weight& bias, const Matrix& y) {
+}  // namespace
+
+void project(Pass& pass, const Matrix& x, const Weight& weight, const Weight& bias, const Matrix& y, bool accumulate) {
+  const FormChoice form = pass.forms.linear;
+  if (form == FormChoice::kUpdate || (form == FormChoice::kByCall && x.rows <= kGemvRows))
+    return project_by_gemv(pass, x, weight, bias, y, accumulate);
   LinearParams p;
   p.x = x.data;
   p.x_stride = x.stride;
@@ -23,6 +46,7 @@ void project(Pass& pass, const Matrix& x, const Weight& weight, const Weight& bi
   p.rows = x.rows;
   p.in = weight.shape[1];
   p.out = weight.shape[0];
+  p.accumulate = accumulate;
   pass.context.linear(p);
 }
 
@@ -32,12 +56,50 @@ void mask_padding(Pass& pass, const Matrix& x) {
   p.x = x.data;
   p.y = x.data;
   p.mask = pass.mask;
-  p.mask_stride = pass.columns;
+  p.mask_stride = pass.mask_stride;
   p.batch = pass.rows;
   p.length = pass.columns;
   p.width = x.columns;
   mask_rows(p, pass.context.stream());
   pass.context.record(mask_rows_id(p));
+}
+
+namespace {
+
+void run_scaled_add(Pass& pass, const Matrix& x, double scale, const float* residual, int64_t residual_stride,
+                    const Matrix& y) {
+  ScaledAddParams<float> p;
+  p.x = x.data;
+  p.x_stride = x.stride;
+  p.residual = residual;
+  p.residual_stride = residual_stride;
+  p.y = y.data;
+  p.y_stride = y.stride;
+  p.rows = x.rows;
+  p.width = x.columns;
+  p.scale = static_cast<float>(scale);
+  scaled_add(p, pass.context.stream());
+  pass.context.record(scaled_add_id(p));
+}
+
+}  // namespace
+
+void scale(Pass& pass, const Matrix& x, double scale, const Matrix& y) {
+  run_scaled_add(pass, x, scale, nullptr, 0, y);
+}
+
+void add_scaled(Pass& pass, const Matrix& x, double scale, const Matrix& residual, const Matrix& y) {
+  run_scaled_add(pass, x, scale, residual.data, residual.stride, y);
+}
+
+void add(Pass& pass, const Matrix& x, const Matrix& residual, const Matrix& y) {
+  ResidualAddParams<float> p;
+  p.x = x.data;
+  p.residual = residual.data;
+  p.y = y.data;
+  p.count = x.rows * x.columns;
+  residual_add(p, pass.context.stream());
+  pass.context.record(residual_add_id(p));
 }
 
 }  // namespace assay::fast

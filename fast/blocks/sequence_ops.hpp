@@ -16,6 +16,10 @@ namespace assay::fast {
 
 enum class SequenceForm { kSequence, kUpdate };
 
+// What a session was told about an op with two forms: nothing, its sequence form (chunked, prefill, grouped), or the
+// other one.
+enum class FormChoice { kByCall, kSequence, kUpdate };
+
 void run_causal_conv1d(Context& context, Arena& scratch, CausalConv1dParams<float> p, SequenceForm form);
 void run_selective_scan(Context& context, Arena& scratch, SelectiveScanParams<float> p, SequenceForm form);
 void run_ssd(Context& context, Arena& scratch, SsdParams<float> p, SequenceForm form);

@@ -53,6 +53,7 @@ void* Arena::allocate(int64_t bytes, std::string label) {
 }
 
 void Arena::release(const Mark& mark) {
+  if (is_held_) return;
   const size_t first = mark.allocations;
   try {
     check_guards_from(first);
@@ -64,6 +65,7 @@ void Arena::release(const Mark& mark) {
 }
 
 void Arena::drop(const Mark& mark) noexcept {
+  if (is_held_) return;
   while (allocations_.size() > mark.allocations) {
     requested_ -= allocations_.back().requested;
     allocations_.pop_back();

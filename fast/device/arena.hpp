@@ -51,6 +51,9 @@ class Arena {
   void release(const Mark& mark);
   void drop(const Mark& mark) noexcept;
 
+  // From now on release and drop keep everything, and check nothing: what is allocated stays for good.
+  void hold() { is_held_ = true; }
+
   // HarnessError naming the first allocation whose guard words were overwritten. Waits for the work queued so far.
   void check_guards() const { check_guards_from(0); }
   // Fills every live allocation with NaN (checked arenas only).
@@ -74,6 +77,7 @@ class Arena {
   Memory& memory_;
   int64_t slab_bytes_;
   bool is_checked_;
+  bool is_held_ = false;
   std::vector<Slab> slabs_;
   size_t slab_ = 0;   // the slab that allocations come from
   int64_t used_ = 0;  // of that slab

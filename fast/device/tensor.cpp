@@ -22,8 +22,17 @@ Tensor<T> upload(Arena& arena, const HostTensor& host, const std::string& label,
   return tensor;
 }
 template Tensor<float> upload(Arena&, const HostTensor&, const std::string&, cudaStream_t);
+template Tensor<int32_t> upload(Arena&, const HostTensor&, const std::string&, cudaStream_t);
 template Tensor<int64_t> upload(Arena&, const HostTensor&, const std::string&, cudaStream_t);
 template Tensor<uint8_t> upload(Arena&, const HostTensor&, const std::string&, cudaStream_t);
+
+void upload_into(float* to, const HostTensor& host, const std::string& label, cudaStream_t stream) {
+  const std::span<const float> values = host.values<float>();
+  if (values.empty()) return;
+  check(cudaMemcpyAsync(to, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream),
+        ("upload of " + label).c_str());
+  check(cudaStreamSynchronize(stream), ("upload of " + label).c_str());
+}
 
 HostTensor download(const Matrix& matrix, Shape shape, std::string_view label, cudaStream_t stream) {
   HostTensor host(DType::kF32, std::move(shape));

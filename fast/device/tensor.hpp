@@ -45,6 +45,9 @@ Tensor<T> allocate(Arena& arena, Shape shape, std::string label) {
 template <class T>
 Tensor<T> upload(Arena& arena, const HostTensor& host, const std::string& label, cudaStream_t stream);
 
+// The same into memory that is there; float32.
+void upload_into(float* to, const HostTensor& host, const std::string& label, cudaStream_t stream);
+
 // Device to host, as `shape`, whose last dimensions make up one row of the matrix. Waits for the copy.
 HostTensor download(const Matrix& matrix, Shape shape, std::string_view label, cudaStream_t stream);
 HostTensor download(const Tensor<float>& tensor, std::string_view label, cudaStream_t stream);

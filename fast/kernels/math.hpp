@@ -5,6 +5,7 @@
 //                error leans to one side near 0 would show there a thousandfold. Six fused multiply-adds in place of
 //                ex2.
 //   softplus     x where x > 20, else log1p(exp(x))                            models.md 1.3
+//   sigmoid      1 / (1 + exp(-x))
 //   silu         x / (1 + exp(-x)), -0 for large negative x
 #pragma once
 
@@ -57,6 +58,8 @@ __host__ __device__ inline float precise_exp(float x) {
 }
 
 __host__ __device__ inline float softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
+
+__host__ __device__ inline float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 __host__ __device__ inline float silu(float x) { return x / (1.0f + expf(-x)); }
 

@@ -49,6 +49,12 @@ TEST(Softplus, SwitchesAtTwenty) {
   EXPECT_TRUE(std::isnan(softplus(std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST(Sigmoid, HasItsLimits) {
+  EXPECT_FLOAT_EQ(sigmoid(1.0f), 0.73105858f);
+  EXPECT_EQ(sigmoid(-200.0f), 0.0f);
+  EXPECT_EQ(sigmoid(200.0f), 1.0f);
+}
+
 TEST(Silu, HasItsLimits) {
   EXPECT_FLOAT_EQ(silu(1.0f), 0.73105858f);
   EXPECT_EQ(silu(-200.0f), 0.0f);

@@ -46,13 +46,14 @@ __global__ void rms_norm_kernel(RmsNormParams<T> p) {
 
     const float mean = sum_block(squares, partial) / static_cast<float>(p.width);
     const float scale = 1.0f / sqrtf(mean + p.epsilon);
+    const float offset = p.is_zero_centred ? 1.0f : 0.0f;
 
     auto write = [&](int64_t pack, const float(&s)[kWidth]) {
       const int64_t at = pack * kWidth;
       float y[kWidth];
       load_pack<kWidth>(p.weight + at, y);
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) y[i] *= s[i] * scale;
+      for (int i = 0; i < kWidth; ++i) y[i] = (y[i] + offset) * (s[i] * scale);
       store_pack<kWidth>(p.y + base + at, y);
     };
 #pragma unroll

@@ -1,7 +1,7 @@
 // rms_norm: root mean square norm over the last axis, with the residual add in front of it if residual is given.
 //
 //     s[t]    = x[t] + residual[t]                                  (x[t] where residual is null)
-//     y[t, i] = weight[i] * s[t, i] / sqrt(mean_i(s[t, i]^2) + epsilon)
+//     y[t, i] = weight[i] * s[t, i] / sqrt(mean_i(s[t, i]^2) + epsilon)      ((1 + weight[i]) if is_zero_centred)
 //
 // in   x         [T, H]
 //      residual  [T, H]   null: no add
@@ -13,8 +13,8 @@
 // cost      (2 T H + H) * sizeof(T) bytes; with residual (4 T H + H) * sizeof(T)
 // numerics  float32 sums in a fixed order (a thread strides over the row, then a butterfly), 1 / sqrt correctly
 // rounded,
-//           s rounded once to T before it is squared where it is written out as T
-// source    models.md B1, N-std
+//           1 + weight in float32, s rounded once to T before it is squared where it is written out as T
+// source    models.md B1, N-std and N-zc
 // twin      reference/ops/rms_norm.hpp
 #pragma once
 
@@ -37,6 +37,7 @@ struct RmsNormParams {
   int64_t rows = 0;
   int64_t width = 0;
   float epsilon = 0;
+  bool is_zero_centred = false;
 };
 
 template <typename T>

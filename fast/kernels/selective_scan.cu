@@ -36,6 +36,12 @@ void with_layout(int64_t states, Function&& function) {
   return function(Layout<32, 8, 8>{});
 }
 
+// A block's channels are of one group.
+template <typename L, typename Params>
+__host__ __device__ int64_t tiles_of_group(const Params& p) {
+  return ceil_div(p.channels / p.groups, L::kChannels);
+}
+
 // Time in `count` segments of `steps` steps (the last may be shorter). carry [B, count, I, N] holds first the state a
 // segment ends in when it starts from zero, then the state it starts from; total_dt [B, count, I] its sum of d.
 struct Segments {
@@ -49,7 +55,7 @@ template <typename T>
 Segments cut(const SelectiveScanParams<T>& p) {
   Segments segments;
   with_layout(p.states, [&](auto layout) {
-    const int64_t blocks = p.batch * ceil_div(p.channels, layout.kChannels);
+    const int64_t blocks = p.batch * p.groups * tiles_of_group<decltype(layout)>(p);
     int64_t count = 1;
     if (blocks < kEnoughBlocks) {
       count = std::max<int64_t>(1, std::min(ceil_div(kWantedBlocks, blocks), p.length / kShortestSegment));
@@ -78,17 +84,23 @@ __global__ void __launch_bounds__(kThreads) selective_scan_kernel(SelectiveScanP
   const int lane = static_cast<int>(threadIdx.x) % L::kLanes;
   const int own_channel = static_cast<int>(threadIdx.x) / L::kLanes;
   const int first_state = lane * L::kOwn;
-  const int64_t channel_tiles = ceil_div(p.channels, L::kChannels);
+  const int64_t group_tiles = tiles_of_group<L>(p), group_width = p.channels / p.groups;
+  const int64_t channel_tiles = p.groups * group_tiles;
   // The carry out of the last segment is the final state, which the output pass writes.
   const int64_t segment_count = kIsOutput ? segments.count : segments.count - 1;
 
   for (int64_t item = blockIdx.x; item < p.batch * segment_count * channel_tiles; item += gridDim.x) {
     const int64_t row_segment = item / channel_tiles;
-    const int64_t first_channel = (item - row_segment * channel_tiles) * L::kChannels;
+    const int64_t tile = item - row_segment * channel_tiles;
+    const int64_t group = tile / group_tiles;
+    const int64_t first_channel = group * group_width + (tile - group * group_tiles) * L::kChannels;
+    const int64_t end_channel = (group + 1) * group_width;
+    const T* b = p.b + group * p.b_group_stride;
+    const T* c = p.c + group * p.c_group_stride;
     const int64_t row = row_segment / segment_count;
     const int64_t segment = row_segment - row * segment_count;
     const int64_t channel = first_channel + own_channel;
-    const bool has_channel = channel < p.channels;
+    const bool has_channel = channel < end_channel;
     const int64_t state_at = (row * p.channels + channel) * p.states + first_state;
     const int64_t carry_at = ((row * segments.count + segment) * p.channels + channel) * p.states + first_state;
 
@@ -119,7 +131,7 @@ __global__ void __launch_bounds__(kThreads) selective_scan_kernel(SelectiveScanP
         const int at = i % L::kChannels;
         const int64_t from = first_channel + at;
         float x = 0, d = 0;
-        if (from < p.channels) {
+        if (from < end_channel) {
           x = to_float(p.x[(base + step) * p.x_stride + from]);
           d = to_float(p.dt[(base + step) * p.dt_stride + from]);
           if (p.dt_bias != nullptr) d = softplus(d + to_float(p.dt_bias[from]));
@@ -131,9 +143,9 @@ __global__ void __launch_bounds__(kThreads) selective_scan_kernel(SelectiveScanP
       for (int i = static_cast<int>(threadIdx.x); i < steps * L::kStates; i += kThreads) {
         const int step = i / L::kStates;
         const int n = i % L::kStates;
-        b_tile[step][n] = n < p.states ? to_float(p.b[(base + step) * p.b_stride + n]) : 0.0f;
+        b_tile[step][n] = n < p.states ? to_float(b[(base + step) * p.b_stride + n]) : 0.0f;
         if constexpr (kIsOutput) {
-          c_tile[step][n] = n < p.states ? to_float(p.c[(base + step) * p.c_stride + n]) : 0.0f;
+          c_tile[step][n] = n < p.states ? to_float(c[(base + step) * p.c_stride + n]) : 0.0f;
         }
       }
       __syncthreads();
@@ -164,7 +176,7 @@ __global__ void __launch_bounds__(kThreads) selective_scan_kernel(SelectiveScanP
           const int step = i / L::kChannels;
           const int at = i % L::kChannels;
           const int64_t to = first_channel + at;
-          if (to >= p.channels) continue;
+          if (to >= end_channel) continue;
           float y = y_tile[step][at];
           const int64_t y_at = (base + step) * p.channels + to;
           if (p.ungated != nullptr) p.ungated[y_at] = from_float<T>(y);
@@ -223,6 +235,7 @@ __global__ void __launch_bounds__(kThreads) selective_scan_update_kernel(Selecti
   const int64_t count = p.batch * p.channels;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   constexpr int kItems = kThreads / kLanes;
+  const int64_t group_width = p.channels / p.groups;
   // The loop is uniform in a block, since every lane takes part in the sum.
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kItems; first < count;
        first += static_cast<int64_t>(gridDim.x) * kItems) {
@@ -230,6 +243,7 @@ __global__ void __launch_bounds__(kThreads) selective_scan_update_kernel(Selecti
     const bool is_item = item < count;
     const int64_t row = is_item ? item / p.channels : 0;
     const int64_t channel = is_item ? item - row * p.channels : 0;
+    const int64_t group = channel / group_width;
     const float x = to_float(p.x[row * p.x_stride + channel]);
     float d = to_float(p.dt[row * p.dt_stride + channel]);
     if (p.dt_bias != nullptr) d = softplus(d + to_float(p.dt_bias[channel]));
@@ -241,8 +255,8 @@ __global__ void __launch_bounds__(kThreads) selective_scan_update_kernel(Selecti
         float h[kWidth], a[kWidth], b[kWidth], c[kWidth];
         load_pack<kWidth>(p.state + item * p.states + n, h);
         load_pack<kWidth>(p.a + channel * p.states + n, a);
-        load_pack<kWidth>(p.b + row * p.b_stride + n, b);
-        load_pack<kWidth>(p.c + row * p.c_stride + n, c);
+        load_pack<kWidth>(p.b + row * p.b_stride + group * p.b_group_stride + n, b);
+        load_pack<kWidth>(p.c + row * p.c_stride + group * p.c_group_stride + n, c);
 #pragma unroll
         for (int k = 0; k < kWidth; ++k) {
           h[k] = fmaf(precise_exp(d * a[k]), h[k], dx * b[k]);
@@ -291,8 +305,11 @@ void require_operands(const char* name, const Params& p) {
   require_range(name, "states", p.states, 1, kMaxStates);
   require_stride(name, "x_stride", p.x_stride, p.channels);
   require_stride(name, "dt_stride", p.dt_stride, p.channels);
-  require_stride(name, "b_stride", p.b_stride, p.states);
-  require_stride(name, "c_stride", p.c_stride, p.states);
+  require_divides(name, "groups", p.groups, "channels", p.channels);
+  require_stride(name, "b_group_stride", p.b_group_stride, p.groups > 1 ? p.states : 0);
+  require_stride(name, "c_group_stride", p.c_group_stride, p.groups > 1 ? p.states : 0);
+  require_stride(name, "b_stride", p.b_stride, (p.groups - 1) * p.b_group_stride + p.states);
+  require_stride(name, "c_stride", p.c_stride, (p.groups - 1) * p.c_group_stride + p.states);
   if (p.z != nullptr) require_stride(name, "z_stride", p.z_stride, p.channels);
 }
 
@@ -304,6 +321,7 @@ size_t selective_scan_workspace_bytes(const SelectiveScanParams<T>& p) {
   require_range("selective_scan", "length", p.length, 1, kAnySize);
   require_range("selective_scan", "channels", p.channels, 1, kAnySize);
   require_range("selective_scan", "states", p.states, 1, kMaxStates);
+  require_divides("selective_scan", "groups", p.groups, "channels", p.channels);
   const Segments segments = cut(p);
   if (segments.count == 1) return 0;
   return static_cast<size_t>(p.batch * segments.count * p.channels * (p.states + 1)) * sizeof(float);
@@ -318,7 +336,7 @@ void selective_scan(const SelectiveScanParams<T>& p, cudaStream_t stream) {
   if (segments.count > 1) require_pointer(kName, "workspace", p.workspace);
   with_layout(p.states, [&](auto layout) {
     using L = decltype(layout);
-    const int64_t tiles = p.batch * ceil_div(p.channels, L::kChannels);
+    const int64_t tiles = p.batch * p.groups * tiles_of_group<L>(p);
     if (segments.count > 1) {
       launch(kName, selective_scan_kernel<T, L, Pass::kCarry>, tiles * (segments.count - 1), kThreads, stream, p,
              segments);
@@ -335,7 +353,7 @@ void selective_scan_update(const SelectiveScanUpdateParams<T>& p, cudaStream_t s
   require_operands(kName, p);
   require_pointer(kName, "state", p.state);
   constexpr int kWidth = 4;
-  if (is_packable<kWidth, T>({p.b, p.c}, {p.b_stride, p.c_stride}) &&
+  if (is_packable<kWidth, T>({p.b, p.c}, {p.b_stride, p.b_group_stride, p.c_stride, p.c_group_stride}) &&
       is_packable<kWidth, float>({p.a, p.state}, {p.states})) {
     start_update<T, kWidth>(p, stream);
   } else {

@@ -2,14 +2,15 @@
 //
 //     d[t, i]    = softplus(dt[t, i] + dt_bias[i])           (dt[t, i] as it is where dt_bias is null)
 //     h[t, i, n] = exp(d[t, i] * a[i, n]) * h[t-1, i, n] + d[t, i] * x[t, i] * b[t, n]
-//     u[t, i]    = sum_n h[t, i, n] * c[t, n] + skip[i] * x[t, i]
+//     u[t, i]    = sum_n h[t, i, n] * c[t, n] + skip[i] * x[t, i]          channel i reads group i / (I / G) of b, c
 //     y[t, i]    = u[t, i] * silu(z[t, i])                    (u[t, i] where z is null)
 //
 // in   x              [B, L, I]  row (b, t) at (b * L + t) * x_stride; the strides below likewise
 //      dt             [B, L, I]  dt_stride; before the bias
 //      dt_bias        [I]        null: dt is used as it is, without softplus
 //      a              [I, N]     float32, -exp(A_log)
-//      b, c           [B, L, N]  b_stride, c_stride (slices of x_proj's output)
+//      b, c           [B, L, G, N]  b_stride, c_stride (slices of x_proj's output); group g at g * b_group_stride,
+//                     c_group_stride from there
 //      skip           [I]        float32, D
 //      z              [B, L, I]  z_stride (a slice of in_proj's output); null: no gate
 //      initial_state  [B, I, N]  float32; null: zeros
@@ -19,8 +20,8 @@
 //      dt_out         [B, L, I]  d, dense, for probes; null: not written
 //      ungated        [B, L, I]  u, dense, for probes; null: not written
 //
-// requires  1 <= N <= 256; every stride >= the width of its row
-// cost      (x, dt, z, y) 4 B L I sizeof(T) + 2 B L N sizeof(T) + 8 B I N bytes, each touched once
+// requires  1 <= N <= 256; G divides I; every stride >= the width of its row
+// cost      (x, dt, z, y) 4 B L I sizeof(T) + 2 B L G N sizeof(T) + 8 B I N bytes, each touched once
 // numerics  float32; exp within 1 ulp and unbiased (math.hpp: a biased one shows after 1 / (1 - decay) steps); the sum
 //           over n is a fixed tree. Time is cut into segments where B * I alone does not fill the device; the carry
 //           into a segment is exp(a * sum d) times the carry before it. The cut depends on the shape alone, so results
@@ -28,8 +29,9 @@
 // source    models.md B3; Gu & Dao 2023, algorithm 2
 // twin      reference/ops/selective_scan.hpp
 //
-// selective_scan_update: one step on a stored state, in place; x, dt, z [B, I], b, c [B, N], y, dt_out, ungated [B, I].
-// cost      8 B I N + 4 I N + 4 B I sizeof(T) + 2 B N sizeof(T) bytes
+// selective_scan_update: one step on a stored state, in place; x, dt, z [B, I], b, c [B, G, N], y, dt_out, ungated
+// [B, I].
+// cost      8 B I N + 4 I N + 4 B I sizeof(T) + 2 B G N sizeof(T) bytes
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -52,8 +54,10 @@ struct SelectiveScanParams {
   const float* a = nullptr;
   const T* b = nullptr;
   int64_t b_stride = 0;
+  int64_t b_group_stride = 0;
   const T* c = nullptr;
   int64_t c_stride = 0;
+  int64_t c_group_stride = 0;
   const float* skip = nullptr;
   const T* z = nullptr;
   int64_t z_stride = 0;
@@ -67,6 +71,7 @@ struct SelectiveScanParams {
   int64_t length = 0;
   int64_t channels = 0;  // I
   int64_t states = 0;    // N
+  int64_t groups = 1;    // G
 };
 
 template <typename T>
@@ -89,8 +94,10 @@ struct SelectiveScanUpdateParams {
   const float* a = nullptr;
   const T* b = nullptr;
   int64_t b_stride = 0;
+  int64_t b_group_stride = 0;
   const T* c = nullptr;
   int64_t c_stride = 0;
+  int64_t c_group_stride = 0;
   const float* skip = nullptr;
   const T* z = nullptr;
   int64_t z_stride = 0;
@@ -101,6 +108,7 @@ struct SelectiveScanUpdateParams {
   int64_t batch = 0;
   int64_t channels = 0;
   int64_t states = 0;
+  int64_t groups = 1;
 };
 
 template <typename T>

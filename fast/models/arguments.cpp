@@ -57,17 +57,33 @@ int64_t check_call(const Call& call, int64_t rows, int64_t past, int64_t vocabul
   return columns;
 }
 
-std::vector<uint8_t> mask_of_columns(const Call& call, int64_t rows, int64_t past, int64_t columns) {
-  if (call.mask.absent()) return {};
+std::vector<int64_t> padding_of(const Call& call, int64_t rows) {
+  std::vector<int64_t> padding(static_cast<size_t>(rows), 0);
+  if (call.mask.absent()) return padding;
   const auto mask = call.mask.values<uint8_t>();
-  std::vector<uint8_t> part;
-  part.reserve(static_cast<size_t>(rows * columns));
+  const int64_t width = call.mask.shape()[1];
   for (int64_t row = 0; row < rows; ++row) {
-    const auto begin = mask.begin() + row * (past + columns) + past;
-    part.insert(part.end(), begin, begin + columns);
+    const auto begin = mask.begin() + row * width;
+    padding[static_cast<size_t>(row)] = std::count(begin, begin + width, uint8_t{0});
   }
-  if (std::find(part.begin(), part.end(), uint8_t{0}) == part.end()) return {};
-  return part;
+  return padding;
+}
+
+std::vector<uint8_t> mask_of(const std::vector<int64_t>& padding, int64_t first, int64_t columns) {
+  std::vector<uint8_t> mask;
+  mask.reserve(padding.size() * static_cast<size_t>(columns));
+  for (int64_t pad : padding)
+    for (int64_t column = first; column < first + columns; ++column) mask.push_back(column >= pad ? 1 : 0);
+  return mask;
+}
+
+std::vector<int64_t> positions_of(const std::vector<int64_t>& padding, int64_t first, int64_t columns) {
+  std::vector<int64_t> positions;
+  positions.reserve(padding.size() * static_cast<size_t>(columns));
+  for (int64_t pad : padding)
+    for (int64_t column = first; column < first + columns; ++column)
+      positions.push_back(std::max(column - pad, int64_t{0}));
+  return positions;
 }
 
 void check_reorder(const std::vector<int64_t>& source, int64_t rows) {

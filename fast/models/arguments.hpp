@@ -15,8 +15,12 @@ void check_session_options(const SessionOptions& options);
 // no row has a 0 behind a 1 (left padding). limit > 0: past + L may not exceed it. Returns L.
 int64_t check_call(const Call& call, int64_t rows, int64_t past, int64_t vocabulary, int64_t limit);
 
-// The mask's last `columns` columns, [rows, columns]; empty when the mask is absent or they are all ones.
-std::vector<uint8_t> mask_of_columns(const Call& call, int64_t rows, int64_t past, int64_t columns);
+// Padded columns at the left of each row, [rows]; zeros where the mask is absent. The call has been checked.
+std::vector<int64_t> padding_of(const Call& call, int64_t rows);
+// 1 where column c in [first, first + columns) is real, 0 in the padding: [rows, columns].
+std::vector<uint8_t> mask_of(const std::vector<int64_t>& padding, int64_t first, int64_t columns);
+// Real tokens before each of those columns, 0 in the padding: [rows, columns].
+std::vector<int64_t> positions_of(const std::vector<int64_t>& padding, int64_t first, int64_t columns);
 
 // One source for each row, each in [0, rows).
 void check_reorder(const std::vector<int64_t>& source, int64_t rows);

@@ -9,7 +9,7 @@
 namespace assay::fast {
 namespace {
 
-HostTensor mask_of(Shape shape, const std::vector<uint8_t>& values) {
+HostTensor host_mask(Shape shape, const std::vector<uint8_t>& values) {
   HostTensor mask(DType::kU8, std::move(shape));
   for (size_t i = 0; i < values.size(); ++i) mask.values<uint8_t>()[i] = values[i];
   return mask;
@@ -64,7 +64,7 @@ TEST(CheckCall, StaticLimit) {
 TEST(CheckCall, MaskCoversPastAndNewColumns) {
   Call call;
   call.tokens = HostTensor(DType::kI64, {1, 2});
-  call.mask = mask_of({1, 4}, {0, 1, 1, 1});
+  call.mask = host_mask({1, 4}, {0, 1, 1, 1});
   EXPECT_EQ(check_call(call, 1, 2, 9, 0), 2);
   EXPECT_NE(refusal([&] { check_call(call, 1, 1, 9, 0); }).find("expected [1, 3]"), std::string::npos);
 }
@@ -72,27 +72,24 @@ TEST(CheckCall, MaskCoversPastAndNewColumns) {
 TEST(CheckCall, OnlyLeftPadding) {
   Call call;
   call.tokens = HostTensor(DType::kI64, {2, 3});
-  call.mask = mask_of({2, 3}, {0, 0, 1, 1, 1, 0});
+  call.mask = host_mask({2, 3}, {0, 0, 1, 1, 1, 0});
   const std::string text = refusal([&] { check_call(call, 2, 0, 9, 0); });
   EXPECT_NE(text.find("mask[1, 2]"), std::string::npos) << text;
-  call.mask = mask_of({2, 3}, {0, 0, 1, 0, 2, 2});
+  call.mask = host_mask({2, 3}, {0, 0, 1, 0, 2, 2});
   EXPECT_NE(refusal([&] { check_call(call, 2, 0, 9, 0); }).find("mask[1, 1]"), std::string::npos);
 }
 
-TEST(MaskOfColumns, HoldsTheNewColumnsOfEachRow) {
+TEST(Padding, IsTheZerosOfEachRow) {
   Call call;
   call.tokens = HostTensor(DType::kI64, {2, 2});
-  call.mask = mask_of({2, 3}, {0, 0, 1, 1, 1, 1});
-  EXPECT_EQ(mask_of_columns(call, 2, 1, 2), (std::vector<uint8_t>{0, 1, 1, 1}));
+  EXPECT_EQ(padding_of(call, 2), (std::vector<int64_t>{0, 0}));
+  call.mask = host_mask({2, 3}, {0, 0, 1, 1, 1, 1});
+  EXPECT_EQ(padding_of(call, 2), (std::vector<int64_t>{2, 0}));
 }
 
-TEST(MaskOfColumns, EmptyWhereEveryNewColumnIsReal) {
-  Call call;
-  call.tokens = HostTensor(DType::kI64, {1, 2});
-  EXPECT_TRUE(mask_of_columns(call, 1, 1, 2).empty());
-  call.mask = mask_of({1, 3}, {0, 1, 1});
-  EXPECT_TRUE(mask_of_columns(call, 1, 1, 2).empty());
-  EXPECT_FALSE(mask_of_columns(call, 1, 0, 3).empty());
+TEST(Padding, MasksAndPositionsOfTheNewColumns) {
+  EXPECT_EQ(mask_of(std::vector<int64_t>{2, 0}, 1, 2), (std::vector<uint8_t>{0, 1, 1, 1}));
+  EXPECT_EQ(positions_of({2, 0}, 1, 3), (std::vector<int64_t>{0, 0, 1, 1, 2, 3}));
 }
 
 TEST(CheckReorder, EachSourceIsARow) {

@@ -4,8 +4,8 @@
 
 namespace assay::fast {
 
-#define ASSAY_FAST_MODEL(stem)                                                             \
-  std::unique_ptr<Network> make_##stem(const ModelConfig& config, const Weights& weights); \
+#define ASSAY_FAST_MODEL(stem)                                                       \
+  std::unique_ptr<Network> make_##stem(const ModelConfig& config, Weights& weights); \
   void check_##stem(const ModelConfig& config);
 #include "fast/models.def"
 #undef ASSAY_FAST_MODEL
@@ -14,7 +14,7 @@ namespace {
 
 struct Family {
   const char* name;
-  std::unique_ptr<Network> (*make)(const ModelConfig&, const Weights&);
+  std::unique_ptr<Network> (*make)(const ModelConfig&, Weights&);
   void (*check)(const ModelConfig&);
 };
 
@@ -38,7 +38,7 @@ std::vector<std::string> network_names() {
   return names;
 }
 
-std::unique_ptr<Network> make_network(const ModelConfig& config, const Weights& weights) {
+std::unique_ptr<Network> make_network(const ModelConfig& config, Weights& weights) {
   return family(config).make(config, weights);
 }
 

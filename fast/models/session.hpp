@@ -1,12 +1,13 @@
 // FastSession: a batch of rows on the device, with the states of every layer.
 //
 // kNone     no states; every call starts from nothing
-// kDynamic  states allocated by the first call; they do not grow
-// kStatic   states allocated at the start; the columns of all calls may not exceed the limit
+// kDynamic  states allocated by the first call; keys and values grow by doubling
+// kStatic   states allocated at the start; the columns of all calls may not exceed the limit. A single column behind
+//           others is a replay of a captured graph (step_graph.hpp)
 //
-// State addresses never change: reset fills, reorder copies through scratch. Scratch memory stays with the session and
-// is used again by the next call. A call that fails on the device leaves states half written, so the session then
-// refuses further calls until reset.
+// Addresses of a static cache never change: reset fills, reorder copies through scratch. Scratch memory stays with the
+// session and is used again by the next call. A call that fails on the device leaves states half written, so the
+// session then refuses further calls until reset.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@
 
 #include "cases/spec/subject.hpp"
 #include "fast/device/arena.hpp"
-#include "fast/device/tensor.hpp"
-#include "fast/models/forms.hpp"
 #include "fast/models/loaded_model.hpp"
+#include "fast/models/states.hpp"
+#include "fast/models/step_graph.hpp"
 
 namespace assay::fast {
 
@@ -32,21 +33,19 @@ class FastSession : public Session {
   void reset() override;
   void reorder(const std::vector<int64_t>& source) override;
   void crop(int64_t columns) override;
+  std::vector<StateAddress> state_addresses() const override;
+  int64_t cache_allocations() const override { return states_.allocations(); }
   std::vector<std::string> kernels() const override { return kernels_; }
 
  private:
-  struct LayerTensors {
-    Tensor<float> conv, ssm;
-  };
   bool has_cache() const { return options_.cache != CacheKind::kNone; }
-  void allocate_states();
-  Trace run(const Call& call, int64_t columns);
+  Trace run(const Call& call);
 
   std::shared_ptr<LoadedModel> model_;
   SessionOptions options_;
-  FormChoice conv_form_, scan_form_;
-  Arena states_arena_, scratch_;
-  std::vector<LayerTensors> states_;
+  States states_;
+  Arena scratch_;
+  std::unique_ptr<StepGraph> step_graph_;  // kStatic
   int64_t length_ = 0;
   bool is_broken_ = false;
   std::vector<std::string> kernels_;

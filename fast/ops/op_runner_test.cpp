@@ -183,8 +183,8 @@ TEST_F(OpOnDevice, CausalConv1dInBothForms) {
 TEST_F(OpOnDevice, SelectiveScanInBothForms) {
   const int64_t batch = 2, length = 7, channels = 9, states = 5;
   const HostTensor x = draw({batch, length, channels}, -1, 1, 1), dt = draw({batch, length, channels}, -2, 1, 2),
-                   A = draw({channels, states}, -2, -0.1, 3), B = draw({batch, length, states}, -1, 1, 4),
-                   C = draw({batch, length, states}, -1, 1, 5), D = draw({channels}, -1, 1, 6),
+                   A = draw({channels, states}, -2, -0.1, 3), B = draw({batch, length, 1, states}, -1, 1, 4),
+                   C = draw({batch, length, 1, states}, -1, 1, 5), D = draw({channels}, -1, 1, 6),
                    dt_bias = draw({channels}, -1, 1, 7), z = draw({batch, length, channels}, -2, 2, 8),
                    initial = draw({batch, channels, states}, -1, 1, 9);
   for (const char* form : {"sequence", "update"})
@@ -284,7 +284,7 @@ TEST_F(OpOnDevice, TimingHasOneEntryALaunchAndTheBytesOfEveryTensor) {
 
 TEST_F(OpOnDevice, RefusesWhatTheContractDoesNotHave) {
   OpCall call;
-  call.op = "attention";
+  call.op = "transformer";
   EXPECT_THROW(runner->run(call), UnsupportedError);
   call.op = "ssd";
   call.form = "recurrent";

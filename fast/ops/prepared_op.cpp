@@ -5,54 +5,20 @@
 
 #include "cases/spec/error.hpp"
 #include "fast/blocks/sequence_ops.hpp"
-#include "fast/device/check.hpp"
 #include "fast/kernels/embedding.hpp"
 #include "fast/kernels/gated_rms_norm.hpp"
+#include "fast/kernels/linear_gemv.hpp"
 #include "fast/kernels/rms_norm.hpp"
 #include "fast/models/forms.hpp"
-#include "fast/ops/op_inputs.hpp"
+#include "fast/ops/preparation.hpp"
+#include "fast/ops/prepare_attention.hpp"
+#include "fast/ops/prepare_experts.hpp"
+#include "fast/ops/prepare_gated.hpp"
+#include "fast/ops/prepare_rows.hpp"
 
 namespace assay::fast {
 
 namespace {
-
-struct Preparation {
-  Context& context;
-  Arena& arena;
-  OpInputs& in;
-  SequenceForm form;
-  PreparedOp op;
-
-  float* output(const std::string& name, Shape shape) {
-    const Tensor<float> tensor = allocate<float>(arena, std::move(shape), name);
-    op.outputs.emplace_back(name, tensor);
-    op.bytes += 4.0 * static_cast<double>(tensor.count());
-    return tensor.data;
-  }
-
-  // An update form steps in place, starting from the initial state: the copy belongs to the preparation, so that
-  // launches are timed without it.
-  const float* start_of(const float* initial, float* final_state) {
-    if (form == SequenceForm::kSequence) return initial;
-    const Tensor<float>& tensor = op.outputs.back().second;
-    if (initial == nullptr)
-      zero(tensor, context.stream());
-    else
-      check(cudaMemcpyAsync(final_state, initial, static_cast<size_t>(tensor.count()) * sizeof(float),
-                            cudaMemcpyDeviceToDevice, context.stream()),
-            "copy of an initial state");
-    return final_state;
-  }
-
-  template <class Params, class Run>
-  void launch_sequence(const Params& p, Run run) {
-    op.launch = [&context = context, &arena = arena, form = form, p, run] {
-      Scratch scratch(arena);
-      run(context, arena, p, form);
-      scratch.close();
-    };
-  }
-};
 
 void prepare_embedding(Preparation& prepare) {
   OpInputs& in = prepare.in;
@@ -84,7 +50,27 @@ void prepare_linear(Preparation& prepare) {
   p.out = p.y_stride = in.size('O');
   p.y = prepare.output("y", {p.rows, p.out});
   prepare.op.flops = 2.0 * static_cast<double>(p.rows) * static_cast<double>(p.in) * static_cast<double>(p.out);
-  prepare.op.launch = [&context = prepare.context, p] { context.linear(p); };
+  if (prepare.call.form != "gemv") {
+    prepare.op.launch = [&context = prepare.context, p] { context.linear(p); };
+    return;
+  }
+  if (p.rows > kGemvRows)
+    throw UnsupportedError("op linear",
+                           "gemv takes " + std::to_string(kGemvRows) + " rows at most, not " + std::to_string(p.rows));
+  LinearGemvParams<float> few;
+  few.x = p.x;
+  few.x_stride = p.x_stride;
+  few.weight = static_cast<const float*>(p.weight);
+  few.bias = p.bias;
+  few.y = p.y;
+  few.y_stride = p.y_stride;
+  few.rows = p.rows;
+  few.in = p.in;
+  few.out = p.out;
+  prepare.op.launch = [&context = prepare.context, few] {
+    linear_gemv(few, context.stream());
+    context.record(linear_gemv_id(few));
+  };
 }
 
 void prepare_rms_norm(Preparation& prepare) {
@@ -94,6 +80,7 @@ void prepare_rms_norm(Preparation& prepare) {
   p.weight = in.required("weight", "H");
   p.residual = in.optional("residual", "TH");
   p.epsilon = static_cast<float>(in.attribute("epsilon", 1e-5));
+  p.is_zero_centred = in.attribute("zero_centred", 0) != 0;
   in.finish();
   p.rows = in.size('T');
   p.width = in.size('H');
@@ -149,8 +136,8 @@ void prepare_selective_scan(Preparation& prepare) {
   p.x = in.required("x", "BLI");
   p.dt = in.required("dt", "BLI");
   p.a = in.required("A", "IN");
-  p.b = in.required("B", "BLN");
-  p.c = in.required("C", "BLN");
+  p.b = in.required("B", "BLGN");
+  p.c = in.required("C", "BLGN");
   p.skip = in.required("D", "I");
   p.dt_bias = in.optional("dt_bias", "I");
   p.z = in.optional("z", "BLI");
@@ -159,7 +146,9 @@ void prepare_selective_scan(Preparation& prepare) {
   p.batch = in.size('B');
   p.length = in.size('L');
   p.channels = p.x_stride = p.dt_stride = p.z_stride = in.size('I');
-  p.states = p.b_stride = p.c_stride = in.size('N');
+  p.states = p.b_group_stride = p.c_group_stride = in.size('N');
+  p.groups = in.size('G');
+  p.b_stride = p.c_stride = p.groups * p.states;
   p.y = prepare.output("y", {p.batch, p.length, p.channels});
   p.final_state = prepare.output("final_state", {p.batch, p.channels, p.states});
   p.initial_state = prepare.start_of(initial, p.final_state);
@@ -215,6 +204,23 @@ constexpr OpEntry kOps[] = {
     {"causal_conv1d", prepare_causal_conv1d},
     {"selective_scan", prepare_selective_scan},
     {"ssd", prepare_ssd},
+    {"gated_delta_rule", prepare_gated_delta_rule},
+    {"short_conv", prepare_short_conv},
+    {"rms_norm_gated", prepare_rms_norm_gated},
+    {"head_rms_norm", prepare_head_rms_norm},
+    {"l2norm", prepare_l2norm},
+    {"rotary", prepare_rotary},
+    {"attention", prepare_attention},
+    {"kv_append", prepare_kv_append},
+    {"gate", prepare_gate},
+    {"router", prepare_router},
+    {"experts", prepare_experts},
+    {"feed_forward", prepare_feed_forward},
+    {"scaled_add", prepare_scaled_add},
+    {"shared_gate", prepare_shared_gate},
+    {"argmax", prepare_argmax},
+    {"gather_rows", prepare_gather_rows},
+    {"gather_columns", prepare_gather_columns},
 };
 
 }  // namespace
@@ -227,7 +233,7 @@ PreparedOp prepare_op(Context& context, Arena& arena, const OpCall& call) {
     if (!call.form.empty()) check_forms({{call.op, call.form}});
     OpInputs in(call, arena, context.stream());
     const SequenceForm form = call.form == "update" ? SequenceForm::kUpdate : SequenceForm::kSequence;
-    Preparation preparation{context, arena, in, form, {}};
+    Preparation preparation{call, context, arena, in, form, {}};
     entry.prepare(preparation);
     preparation.op.bytes += in.input_bytes();
     return std::move(preparation.op);

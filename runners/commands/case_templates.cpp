@@ -81,7 +81,13 @@ constexpr Template kTemplates[] = {
     {"name": "dynamic", "rows": [{"input": "@A"}], "cache": "dynamic", "calls": ["each"]},
     {"name": "static", "rows": [{"input": "@A"}], "cache": "static", "calls": ["each"]}
   ],
-  "agree": [["dynamic", "static"]])"},
+  "agree_exactly": [["dynamic", "static"]])"},
+    {"offload", "float32",
+     R"("legs": [
+    {"name": "resident", "rows": [{"input": "@A"}], "cache": "dynamic", "calls": ["each"]},
+    {"name": "offloaded", "rows": [{"input": "@A"}], "cache": "dynamic", "calls": ["each"], "from": "safetensors", "residency": "offloaded"}
+  ],
+  "agree_exactly": [["resident", "offloaded"]])"},
 };
 
 // The op that tells the family: any other only where none of these is there.

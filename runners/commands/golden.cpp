@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/select.hpp"
+#include "golden/drawn.hpp"
 #include "golden/life.hpp"
 #include "golden/record.hpp"
 #include "golden/review.hpp"
@@ -30,11 +32,17 @@ std::vector<golden::Need> selected(const Corpus& corpus, const Options& options)
   return golden::needed(corpus, select_cases(corpus, options.selectors.empty() ? all : options.selectors));
 }
 
-// One process of the original for each config and kind.
-std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_config(const std::vector<RunName>& names) {
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> groups;
-  for (const RunName& name : names) groups[{name.config_id(), name.kind}].push_back(name.input);
-  return groups;
+// One process of the original for each config, kind and choice of modules left unquantised.
+std::vector<golden::RecordRequest> by_config(const Corpus& corpus, const std::vector<golden::Need>& needs) {
+  std::map<std::tuple<std::string, std::string, std::vector<std::string>>, std::vector<std::string>> groups;
+  for (const golden::Need& need : needs)
+    groups[{need.name.config_id(), need.name.kind, need.unquantized}].push_back(need.name.input);
+  std::vector<golden::RecordRequest> requests;
+  for (const auto& [key, inputs] : groups) {
+    const auto& [config_id, kind, unquantized] = key;
+    requests.push_back({&corpus.configs.at(config_id), inputs, kind, unquantized});
+  }
+  return requests;
 }
 
 golden::RecordOptions record_options(const std::filesystem::path& root) {
@@ -48,22 +56,21 @@ golden::RecordOptions record_options(const std::filesystem::path& root) {
 int record(const Options& options, const Invocation& invocation) {
   const std::filesystem::path root = invocation.root();
   const Corpus corpus = read_corpus(root);
-  std::vector<RunName> names;
-  for (const golden::Need& need : selected(corpus, options)) {
+  std::vector<golden::Need> needs;
+  for (golden::Need& need : selected(corpus, options)) {
     std::error_code ignored;
     if (!options.only_missing || !std::filesystem::exists(golden::committed_file(root, need.name), ignored))
-      names.push_back(need.name);
+      needs.push_back(std::move(need));
   }
-  if (names.empty()) {
+  if (needs.empty()) {
     fmt::print("nothing to record: every run that these cases cite is there\n");
     return kExitAllowed;
   }
   const golden::RecordOptions how = record_options(root);
   size_t written = 0;
-  for (const auto& [key, inputs] : by_config(names)) {
-    const auto& [config_id, kind] = key;
-    fmt::print(stderr, "{} {}: {} runs\n", config_id, kind, inputs.size());
-    for (const golden::Golden& result : golden::record({&corpus.configs.at(config_id), inputs, kind}, how)) {
+  for (const golden::RecordRequest& request : by_config(corpus, needs)) {
+    fmt::print(stderr, "{} {}: {} runs\n", request.config->id(), request.kind, request.inputs.size());
+    for (const golden::Golden& result : golden::record(request, how)) {
       golden::write_pending(root, result);
       ++written;
     }
@@ -85,27 +92,30 @@ void print_change(const golden::Change& change) {
 int check(const Options& options, const Invocation& invocation) {
   const std::filesystem::path root = invocation.root();
   const Corpus corpus = read_corpus(root);
-  std::vector<RunName> names;
+  std::vector<golden::Need> needs;
+  golden::DrawnWeights drawn;
   size_t wrong = 0;
   std::map<golden::Class, size_t> counts;
   std::map<std::string, golden::Golden> committed;
-  for (const golden::Need& need : selected(corpus, options)) {
+  for (golden::Need& need : selected(corpus, options)) {
     const auto file = golden::committed_file(root, need.name);
     try {
       golden::Golden there = golden::read_golden(file);
-      const std::string stale = golden::stale_reason(there, corpus.configs.at(need.name.config_id()));
+      const ModelConfig& config = corpus.configs.at(need.name.config_id());
+      std::string stale = golden::stale_reason(there, config, need.unquantized);
+      if (stale.empty()) stale = drawn.stale_reason(there, config);
       if (!stale.empty()) throw InputError(std::filesystem::relative(file, root).string(), "stale: " + stale);
       committed.emplace(need.name.id(), std::move(there));
-      names.push_back(need.name);
+      needs.push_back(std::move(need));
     } catch (const Error& error) {
       ++wrong;
       fmt::print("{:10} {:44} {}\n", "unusable", need.name.id(), error.what());
     }
   }
-  if (!names.empty()) {
+  if (!needs.empty()) {
     const golden::RecordOptions how = record_options(root);
-    for (const auto& [key, inputs] : by_config(names)) {
-      for (const golden::Golden& result : golden::record({&corpus.configs.at(key.first), inputs, key.second}, how)) {
+    for (const golden::RecordRequest& request : by_config(corpus, needs)) {
+      for (const golden::Golden& result : golden::record(request, how)) {
         const golden::Change change = golden::classify(committed.at(result.id()), result);
         ++counts[change.kind];
         if (change.kind != golden::Class::kSame && change.kind != golden::Class::kNoise) ++wrong;

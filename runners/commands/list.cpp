@@ -122,7 +122,7 @@ int list_coverage(const Corpus& corpus, const std::vector<std::string>& selector
     fmt::print("{} on {}\n{}", can.name, can.device, coverage_table(models, coverage_of(cases, &can)));
   }
   const std::vector<std::string> missing = missing_cells(corpus, whole);
-  for (const std::string& cell : missing) fmt::print("missing  {}  no case asks a required aspect\n", cell);
+  for (const std::string& cell : missing) fmt::print("missing  {}  no case asks this aspect\n", cell);
   return missing.empty() ? kExitAllowed : kExitVerdict;
 }
 
@@ -151,12 +151,11 @@ int list(const Options& options, const Invocation& invocation) {
 
 void add_list(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      new_command(app, "list", "What there is: cases, models, aspects, ops, subjects",
-                  "  assay list                     every case, with the fault it exposes\n"
-                  "  assay list 'mamba2/cache.*'    some cases\n"
-                  "  assay list --coverage          models x aspects; exit 1 where a required one has no case\n"
-                  "  assay list --subjects          what can be tested on this machine\n");
+  CLI::App* command = new_command(app, "list", "What there is: cases, models, aspects, ops, subjects",
+                                  "  assay list                     every case, with the fault it exposes\n"
+                                  "  assay list 'mamba2/cache.*'    some cases\n"
+                                  "  assay list --coverage          models x aspects; exit 1 where a cell has no case\n"
+                                  "  assay list --subjects          what can be tested on this machine\n");
   command->add_option("selector", options->selectors, "Which cases (default: all)")->type_name("SELECTOR");
   auto* group = command->add_option_group("what");
   group->add_flag("--models", options->models, "Models with their configs and number of cases");

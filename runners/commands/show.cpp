@@ -51,11 +51,29 @@ const char* cache_text(CacheKind cache) {
   return "";
 }
 
+const char* from_text(Leg::From from) {
+  switch (from) {
+    case Leg::From::kMemory:
+      return "";
+    case Leg::From::kSafetensors:
+      return ", from one .safetensors";
+    case Leg::From::kSharded:
+      return ", from .safetensors shards";
+    case Leg::From::kBin:
+      return ", from one .bin";
+    case Leg::From::kShardedBin:
+      return ", from .bin shards";
+  }
+  return "";
+}
+
 void show_leg(const Leg& leg) {
   std::vector<std::string> rows;
   for (const Row& row : leg.rows) rows.push_back(row_text(row));
   fmt::print("  {:20} {}, calls {}", leg.name, cache_text(leg.cache),
              leg.calls.empty() ? "rest" : calls_text(leg.calls));
+  fmt::print("{}{}", from_text(leg.from), leg.residency == Residency::kOffloaded ? ", offloaded" : "");
+  if (leg.limit > 0) fmt::print(", limit {}", leg.limit);
   if (leg.free_running) fmt::print(", chooses its own tokens");
   if (leg.before)
     fmt::print(", after {} on {} session", leg.before->input, leg.before->same_session ? "the same" : "another");
@@ -97,6 +115,10 @@ int show(const std::string& id, const Invocation& invocation) {
   fmt::print("file     {}\nconfig   {}  (digest {:.16})\ntier     {}\ndtype    {}\n",
              std::filesystem::relative(test_case.file, root).string(), config.id(), config.digest, test_case.tier,
              test_case.dtype);
+  if (!test_case.quantization.empty())
+    fmt::print(
+        "weights  quantised to {}{}\n", test_case.quantization,
+        test_case.unquantized.empty() ? "" : fmt::format(", but for {}", fmt::join(test_case.unquantized, ", ")));
   if (test_case.needs_gpu) fmt::print("needs    a GPU\n");
   if (test_case.bound) fmt::print("bound    factor {}: {}\n", test_case.bound->factor, test_case.bound->reason);
   if (!test_case.original_defect.is_null())
@@ -104,10 +126,9 @@ int show(const std::string& id, const Invocation& invocation) {
                test_case.original_defect.value("releases", ""));
   fmt::print("\nlegs\n");
   for (const Leg& leg : test_case.legs) show_leg(leg);
-  if (!test_case.agree.empty()) {
-    fmt::print("\nmust agree\n");
-    for (const auto& [left, right] : test_case.agree) fmt::print("  {} = {}\n", left, right);
-  }
+  if (!test_case.agree.empty() || !test_case.agree_exactly.empty()) fmt::print("\nmust agree\n");
+  for (const auto& [left, right] : test_case.agree) fmt::print("  {} = {}\n", left, right);
+  for (const auto& [left, right] : test_case.agree_exactly) fmt::print("  {} = {}  bit for bit\n", left, right);
   fmt::print("\ninputs\n");
   std::set<std::string> inputs;
   for (const Leg& leg : test_case.legs) {

@@ -1,11 +1,11 @@
 #include "runners/testing/fixture.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "cases/spec/digest.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/model_spec.hpp"
@@ -109,17 +109,6 @@ golden::BeamRecord search(Model& model, const std::vector<int64_t>& prompt, cons
 
 }  // namespace
 
-Folder::Folder() {
-  std::string pattern = (fs::temp_directory_path() / "assay-test-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) throw HarnessError(pattern, "cannot make a folder");
-  path_ = pattern;
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 Subject& tiny_subject() {
   static const OpenedSubject opened = open_subject(find_subject(ASSAY_TINY_SUBJECT, ASSAY_EXECUTABLE));
   return *opened.subject;
@@ -135,13 +124,16 @@ Case small_case(const std::string& legs, const std::string& agree) {
 }
 
 golden::Golden recorded(Subject& subject, const ModelConfig& config, const std::string& input) {
-  const std::unique_ptr<Model> model = subject.load(config, open_weights(config), LoadOptions());
+  const std::shared_ptr<const WeightSource> weights = open_weights(config);
+  const std::unique_ptr<Model> model = subject.load(config, weights, LoadOptions());
   golden::Golden golden;
   golden.model = config.model;
   golden.config = config.name;
   golden.input = input;
   golden.kind = "f32";
   golden.config_digest = config.digest;
+  for (const std::string& name : weights->names())
+    golden.weight_digests[name] = sha256(weights->read(name).bytes()).substr(0, 16);
   golden.original = {{"package", "transformers"}, {"version", "5.24.0"}};
   golden.prompt = golden.tokens = config.input(input).tokens;
   SessionOptions options;

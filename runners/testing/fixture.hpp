@@ -8,22 +8,12 @@
 
 #include "cases/spec/case.hpp"
 #include "cases/spec/subject.hpp"
+#include "cases/spec/testing/temporary_folder.hpp"
 #include "golden/golden.hpp"
 
 namespace assay::testing {
 
-// A folder that is removed with its content.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using Folder = TemporaryFolder;
 
 Subject& tiny_subject();  // opened once for the test program
 

@@ -1,0 +1,59 @@
+// What walking a sequence column by column through an update kernel needs: the columns of inputs and outputs, and the
+// state that is changed in place.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+
+#include "fast/device/check.hpp"
+#include "fast/device/context.hpp"
+#include "fast/device/tensor.hpp"
+
+namespace assay::fast {
+
+// Column t of a [B, L, width] tensor as the update kernels want it: [B, width] dense. Where the tensor's own memory is
+// not that already, the kernel writes to a column of scratch that is copied into place.
+class ColumnOutput {
+ public:
+  ColumnOutput(Arena& scratch, float* tensor, int64_t batch, int64_t length, int64_t width, const std::string& label)
+      : tensor_(tensor), batch_(batch), length_(length), width_(width) {
+    if (tensor != nullptr && batch > 1 && length > 1) column_ = allocate<float>(scratch, {batch, width}, label).data;
+  }
+  float* at(int64_t t) const {
+    if (tensor_ == nullptr) return nullptr;
+    return column_ != nullptr ? column_ : tensor_ + t * width_;
+  }
+  void store(int64_t t, cudaStream_t stream) const {
+    if (column_ == nullptr) return;
+    const size_t bytes = static_cast<size_t>(width_) * sizeof(float);
+    check(cudaMemcpy2DAsync(tensor_ + t * width_, bytes * static_cast<size_t>(length_), column_, bytes, bytes,
+                            static_cast<size_t>(batch_), cudaMemcpyDeviceToDevice, stream),
+          "copy of a column");
+  }
+
+ private:
+  float* tensor_;
+  float* column_ = nullptr;
+  int64_t batch_, length_, width_;
+};
+
+// The state that update kernels change in place, holding initial, or zeros where that is null.
+inline float* state_in_place(Context& context, Arena& scratch, const float* initial, float* final_state,
+                             int64_t count) {
+  float* state = final_state != nullptr ? final_state : allocate<float>(scratch, {count}, "update state").data;
+  const size_t bytes = static_cast<size_t>(count) * sizeof(float);
+  if (initial == nullptr)
+    check(cudaMemsetAsync(state, 0, bytes, context.stream()), "zeroing of an initial state");
+  else if (initial != state)
+    check(cudaMemcpyAsync(state, initial, bytes, cudaMemcpyDeviceToDevice, context.stream()),
+          "copy of an initial state");
+  return state;
+}
+
+inline const float* column(const float* tensor, int64_t stride, int64_t t) {
+  return tensor == nullptr ? nullptr : tensor + t * stride;
+}
+
+}  // namespace assay::fast

@@ -1,0 +1,108 @@
+// GraniteMoeHybrid (models.md M6): Mamba-2 layers, some of them attention layers, each followed by routed experts and a
+// shared SwiGLU; a multiplier on the embedding, on every addition to the residual stream, and a divisor of the logits.
+//
+//     h += residual_multiplier * {mamba2_mixer | attention}(rms_norm(h))
+//     h += residual_multiplier * (experts(n) + shared(n)), n = rms_norm(h);  L times; rms_norm; head / logits_scaling
+#include "cases/spec/models/granitemoehybrid.hpp"
+
+#include "fast/blocks/attention.hpp"
+#include "fast/blocks/experts.hpp"
+#include "fast/blocks/feed_forward.hpp"
+#include "fast/blocks/mamba2_mixer.hpp"
+#include "fast/blocks/residual_stream.hpp"
+#include "fast/blocks/size_limits.hpp"
+#include "fast/blocks/token_ends.hpp"
+#include "fast/models/network.hpp"
+
+namespace assay::fast {
+
+std::unique_ptr<Network> make_granitemoehybrid(const ModelConfig& config, Weights& weights);
+void check_granitemoehybrid(const ModelConfig& config);
+
+namespace {
+
+class GraniteMoeHybrid : public Network {
+ public:
+  GraniteMoeHybrid(const GraniteMoeHybridFields& fields, Weights& weights)
+      : fields_(fields),
+        ends_(token_ends(weights, "model.embed_tokens.weight")),
+        norm_f_(weights.at("model.norm.weight")) {
+    for (size_t l = 0; l < fields_.is_attention.size(); ++l) {
+      const std::string prefix = "model.layers." + std::to_string(l) + ".";
+      Layer layer;
+      layer.norm = weights.at(prefix + "input_layernorm.weight");
+      if (fields_.is_attention[l])
+        layer.attention = attention_weights(weights, prefix + "self_attn.", fields_.attention);
+      else
+        layer.mixer = mamba2_mixer_weights(weights, prefix + "mamba.", fields_.mixer);
+      layer.ff_norm = weights.at(prefix + "post_attention_layernorm.weight");
+      if (fields_.has_experts())
+        layer.experts = experts_weights(weights, prefix + "block_sparse_moe.", fields_.experts);
+      layer.shared = feed_forward_weights(weights, prefix + "shared_mlp.", fields_.shared);
+      layers_.push_back(layer);
+    }
+  }
+
+  int64_t vocabulary() const override { return fields_.vocab_size; }
+
+  std::vector<LayerStateShape> state_shapes() const override {
+    std::vector<LayerStateShape> states(layers_.size());
+    for (size_t l = 0; l < states.size(); ++l)
+      fields_.is_attention[l] ? add_state(states[l], fields_.attention) : add_state(states[l], fields_.mixer);
+    return states;
+  }
+
+  void forward(Pass& pass) const override {
+    const double multiplier = fields_.residual_multiplier;
+    ResidualStream h(pass, embed(pass, ends_, fields_.embedding_multiplier), {fields_.rms_norm_eps});
+    const Matrix x = pass.buffer(fields_.hidden_size, "block output"),
+                 routed = pass.buffer(fields_.hidden_size, "experts output");
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      const Layer& layer = layers_[l];
+      const auto index = static_cast<int64_t>(l);
+      const std::string name = "layers." + std::to_string(l) + ".";
+
+      const Matrix n = h.normed(layer.norm, name + "norm");
+      if (fields_.is_attention[l])
+        attention_block(pass, fields_.attention, layer.attention, name + "attn.", index, n, x);
+      else
+        mamba2_mixer(pass, fields_.mixer, layer.mixer, name + "mixer.", index, n, x);
+      h.add_scaled(x, multiplier, name + "mixed");
+
+      const Matrix m = h.normed(layer.ff_norm, name + "ff_norm");
+      if (fields_.has_experts()) experts(pass, fields_.experts, layer.experts, name + "ff.", m, routed);
+      feed_forward(pass, fields_.shared, layer.shared, name + "ff.shared.", m, x);
+      if (fields_.has_experts()) add(pass, x, routed, x);
+      h.add_scaled(x, multiplier, name + "out");
+    }
+    logits(pass, h.normed(norm_f_, "norm_f"), ends_, 1 / fields_.logits_scaling);
+  }
+
+ private:
+  struct Layer {
+    Weight norm, ff_norm;
+    Mamba2MixerWeights mixer;
+    AttentionWeights attention;
+    ExpertsWeights experts;
+    FeedForwardWeights shared;
+  };
+  GraniteMoeHybridFields fields_;
+  TokenEnds ends_;
+  Weight norm_f_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_granitemoehybrid(const ModelConfig& config, Weights& weights) {
+  return std::make_unique<GraniteMoeHybrid>(granitemoehybrid_fields(config), weights);
+}
+
+void check_granitemoehybrid(const ModelConfig& config) {
+  const GraniteMoeHybridFields fields = granitemoehybrid_fields(config);
+  check_sizes(config.id(), fields.mixer);
+  check_sizes(config.id(), fields.attention);
+  check_sizes(config.id(), fields.experts);
+}
+
+}  // namespace assay::fast

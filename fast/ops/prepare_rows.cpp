@@ -1,0 +1,154 @@
+#include "fast/ops/prepare_rows.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cases/spec/op_attributes.hpp"
+#include "fast/kernels/argmax.hpp"
+#include "fast/kernels/embedding.hpp"
+#include "fast/kernels/feed_forward.hpp"
+#include "fast/kernels/gather_columns.hpp"
+#include "fast/kernels/gather_rows.hpp"
+#include "fast/kernels/scaled_add.hpp"
+#include "fast/kernels/shared_gate.hpp"
+
+namespace assay::fast {
+
+void prepare_feed_forward(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  FeedForwardParams<float> p;
+  const float* gate = in.required("gate", "TF");
+  const float* up = in.optional("up", "TF");
+  p.activation = static_cast<ActivationKind>(kind_attribute(in, "feed_forward", "activation", 3));
+  p.multiplier = static_cast<float>(in.attribute("multiplier", 1));
+  in.finish();
+  p.rows = in.size('T');
+  p.width = in.size('F');
+  p.gate = gate;
+  p.gate_stride = p.width;
+  if (up != nullptr) {
+    // Side by side in one row, as a fused projection leaves them.
+    const Tensor<float> both = allocate<float>(prepare.arena, {p.rows, 2 * p.width}, "gate and up");
+    const size_t bytes = static_cast<size_t>(p.width) * sizeof(float);
+    for (const auto& [from, to] : {std::pair{gate, both.data}, std::pair{up, both.data + p.width}})
+      check(cudaMemcpy2DAsync(to, 2 * bytes, from, bytes, bytes, static_cast<size_t>(p.rows), cudaMemcpyDeviceToDevice,
+                              prepare.context.stream()),
+            "copy of an input");
+    p.gate = both.data;
+    p.up = both.data + p.width;
+    p.gate_stride = p.up_stride = 2 * p.width;
+  }
+  p.y = prepare.output("y", {p.rows, p.width});
+  prepare.op.launch = [&context = prepare.context, p] {
+    feed_forward(p, context.stream());
+    context.record(feed_forward_id(p));
+  };
+}
+
+void prepare_scaled_add(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  ScaledAddParams<float> p;
+  p.x = in.required("x", "TW");
+  p.residual = in.optional("residual", "TW");
+  p.scale = static_cast<float>(in.attribute("scale", 1));
+  in.finish();
+  p.rows = in.size('T');
+  p.width = p.x_stride = p.residual_stride = p.y_stride = in.size('W');
+  p.y = prepare.output("y", {p.rows, p.width});
+  prepare.op.launch = [&context = prepare.context, p] {
+    scaled_add(p, context.stream());
+    context.record(scaled_add_id(p));
+  };
+}
+
+void prepare_shared_gate(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  SharedGateParams<float> p;
+  p.x = in.required("x", "TW");
+  p.gate = in.required("gate", "T");
+  p.residual = in.optional("residual", "TW");
+  in.finish();
+  p.rows = in.size('T');
+  p.width = in.size('W');
+  p.y = prepare.output("y", {p.rows, p.width});
+  prepare.op.launch = [&context = prepare.context, p] {
+    shared_gate(p, context.stream());
+    context.record(shared_gate_id(p));
+  };
+}
+
+void prepare_argmax(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  ArgmaxParams<float> p;
+  p.x = in.required("x", "TV");
+  in.finish();
+  p.rows = in.size('T');
+  p.width = p.x_stride = in.size('V');
+  p.y = allocate<int64_t>(prepare.arena, {p.rows}, "places").data;
+  // Outputs are float32: the places are looked up in the table of the first V numbers.
+  std::vector<float> numbers(static_cast<size_t>(p.width));
+  std::iota(numbers.begin(), numbers.end(), 0.0f);
+  EmbeddingParams<float> lookup;
+  lookup.weight =
+      upload<float>(prepare.arena, HostTensor({p.width, 1}, numbers), "numbers", prepare.context.stream()).data;
+  lookup.ids = p.y;
+  lookup.y = prepare.output("y", {p.rows});
+  lookup.tokens = p.rows;
+  lookup.vocabulary = p.width;
+  lookup.width = 1;
+  prepare.op.launch = [&context = prepare.context, &arena = prepare.arena, p, lookup]() mutable {
+    Scratch scratch(arena);
+    p.workspace = arena.allocate(static_cast<int64_t>(argmax_workspace_bytes(p)), "argmax workspace");
+    argmax(p, context.stream());
+    context.record(argmax_id(p));
+    embedding(lookup, context.stream());
+    context.record(embedding_id(lookup));
+    scratch.close();
+  };
+}
+
+void prepare_gather_rows(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  GatherRowsParams<float> p;
+  p.x = in.required("x", "RIW");
+  p.source = in.ids("source", "B");
+  in.finish();
+  p.source_rows = in.size('R');
+  p.rows = in.size('B');
+  p.inner = in.size('I');
+  p.width = p.x_stride = p.y_stride = in.size('W');
+  if (in.largest_id() >= p.source_rows)
+    in.refuse("source", std::to_string(in.largest_id()) + " is none of " + std::to_string(p.source_rows) + " rows");
+  p.y = prepare.output("y", {p.rows, p.inner, p.width});
+  prepare.op.launch = [&context = prepare.context, p] {
+    gather_rows(p, context.stream());
+    context.record(gather_rows_id(p));
+  };
+}
+
+void prepare_gather_columns(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  GatherColumnsParams<float> p;
+  p.x = in.required("x", "TX");
+  in.ids("index", "W");
+  in.finish();
+  p.rows = in.size('T');
+  p.source_width = p.x_stride = in.size('X');
+  p.width = p.y_stride = in.size('W');
+  if (in.largest_id() >= p.source_width)
+    in.refuse("index", std::to_string(in.largest_id()) + " is none of " + std::to_string(p.source_width) + " columns");
+  HostTensor index(DType::kI32, {p.width});
+  const auto ids = prepare.call.required("index").values<int64_t>();
+  std::transform(ids.begin(), ids.end(), index.values<int32_t>().begin(),
+                 [](int64_t id) { return static_cast<int32_t>(id); });
+  p.index = upload<int32_t>(prepare.arena, index, "index", prepare.context.stream()).data;
+  p.y = prepare.output("y", {p.rows, p.width});
+  prepare.op.launch = [&context = prepare.context, p] {
+    gather_columns(p, context.stream());
+    context.record(gather_columns_id(p));
+  };
+}
+
+}  // namespace assay::fast
