@@ -56,7 +56,7 @@ void add_export(CLI::App& app, Invocation& invocation) {
       ->type_name("NAME");
   command
       ->add_option("--shard-bytes", options->shard_bytes, "Several files of at most N bytes of weights, and an index")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 50))
       ->type_name("N");
   command->callback([options, &invocation] {
     invocation.action = [options, &invocation] { return export_config(*options, invocation); };
