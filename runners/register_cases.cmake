@@ -1,5 +1,5 @@
 # One CTest test for each subject, model and aspect ("reference:mamba2/cache"), from the case files: one process, one
-# model build, a row a case. Slow cases are a test of their own ("reference:mamba2/cache.slow"). A test of a subject
+# model build, a row a case. With ASSAY_SLOW the slow cases are tests of their own ("reference:mamba2/cache.slow"). A test of a subject
 # that was not built, or has no GPU, is skipped with its reason (exit 77), not left out.
 file(GLOB case_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cases/models/*/*.json)
 list(FILTER case_files EXCLUDE REGEX "\\.config\\.json$")
@@ -18,6 +18,9 @@ foreach(file ${case_files})
   get_filename_component(name ${file} NAME)
   string(REGEX REPLACE "\\.json$" "" variant ${name})
   string(REGEX REPLACE "\\..*$" "" aspect ${name})
+  if(tier STREQUAL "slow" AND NOT ASSAY_SLOW)
+    continue()
+  endif()
   if(tier STREQUAL "slow")
     set(group "${model}/${aspect}.slow")
     list(APPEND "cases_${group}" --case ${model}/${variant})
@@ -44,6 +47,9 @@ foreach(file ${op_case_files})
   get_filename_component(op ${folder} NAME)
   get_filename_component(name ${file} NAME)
   string(REGEX REPLACE "\\.json$" "" variant ${name})
+  if(tier STREQUAL "slow" AND NOT ASSAY_SLOW)
+    continue()
+  endif()
   if(tier STREQUAL "slow")
     set(group "ops/${op}.slow")
     list(APPEND "cases_${group}" --case ops/${op}.${variant})
