@@ -1,40 +1,28 @@
 #include "fast/blocks/pass.hpp"
 
-#include <algorithm>
-
 #include "fast/kernels/elementwise.hpp"
 #include "fast/kernels/linear_gemv.hpp"
 #include "fast/kernels/scaled_add.hpp"
 
 namespace assay::fast {
 
-namespace {
-
-void project_by_gemv(Pass& pass, const Matrix& x, const Weight& weight, const Weight& bias, const Matrix& y,
-                     bool accumulate) {
-  LinearGemvParams<float> p;
-  p.x_stride = x.stride;
-  p.weight = weight.f32();
-  p.bias = bias ? bias.f32() : nullptr;
-  p.y_stride = y.stride;
-  p.in = weight.shape[1];
-  p.out = weight.shape[0];
-  p.accumulate = accumulate;
-  for (int64_t row = 0; row < x.rows; row += kGemvRows) {
-    p.x = x.data + row * x.stride;
-    p.y = y.data + row * y.stride;
-    p.rows = std::min(kGemvRows, x.rows - row);
-    linear_gemv(p, pass.context.stream());
-  }
-  pass.context.record(linear_gemv_id(p));
-}
-
-}  // namespace
-
 void project(Pass& pass, const Matrix& x, const Weight& weight, const Weight& bias, const Matrix& y, bool accumulate) {
-  const FormChoice form = pass.forms.linear;
-  if (form == FormChoice::kUpdate || (form == FormChoice::kByCall && x.rows <= kGemvRows))
-    return project_by_gemv(pass, x, weight, bias, y, accumulate);
+  if (x.rows <= kGemvRows && weight.dtype == DType::kF32) {
+    LinearGemvParams<float> p;
+    p.x = x.data;
+    p.x_stride = x.stride;
+    p.weight = weight.f32();
+    p.bias = bias ? bias.f32() : nullptr;
+    p.y = y.data;
+    p.y_stride = y.stride;
+    p.rows = x.rows;
+    p.in = weight.shape[1];
+    p.out = weight.shape[0];
+    p.accumulate = accumulate;
+    linear_gemv(p, pass.context.stream());
+    pass.context.record(linear_gemv_id(p));
+    return;
+  }
   LinearParams p;
   p.x = x.data;
   p.x_stride = x.stride;

@@ -36,7 +36,6 @@ struct PassForms {
   SequenceForm gated_delta_rule = SequenceForm::kSequence;
   FormChoice attention = FormChoice::kByCall;  // prefill, decode
   FormChoice experts = FormChoice::kByCall;    // grouped, gemv
-  FormChoice linear = FormChoice::kByCall;     // cublaslt, gemv
 };
 
 struct Pass {
@@ -65,8 +64,7 @@ struct Pass {
   }
 };
 
-// y [T, out] = x weight^T + bias; with accumulate, y += that. Few rows go through linear_gemv, others through cuBLASLt,
-// unless the pass says which.
+// y [T, out] = x weight^T + bias; with accumulate, y += that. Few rows go through linear_gemv, others through cuBLASLt.
 void project(Pass& pass, const Matrix& x, const Weight& weight, const Weight& bias, const Matrix& y,
              bool accumulate = false);
 // Zeroes the rows of padded columns in place; x is dense. Nothing where the pass has no mask.

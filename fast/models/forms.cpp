@@ -8,15 +8,10 @@ namespace assay::fast {
 
 const std::map<std::string, std::vector<std::string>>& op_forms() {
   static const std::map<std::string, std::vector<std::string>> forms = {
-      {"attention", {"prefill", "decode"}},
-      {"causal_conv1d", {"sequence", "update"}},
-      {"experts", {"grouped", "gemv"}},
-      {"gated_delta_rule", {"chunked", "update"}},
-      {"linear", {"cublaslt", "gemv"}},
-      {"selective_scan", {"sequence", "update"}},
-      {"short_conv", {"sequence", "update"}},
-      {"ssd", {"chunked", "update"}},
-      {"step_graph", {"replay"}},
+      {"attention", {"prefill", "decode"}},   {"causal_conv1d", {"sequence", "update"}},
+      {"experts", {"grouped", "gemv"}},       {"gated_delta_rule", {"chunked", "update"}},
+      {"linear", {"cublaslt", "gemv"}},       {"selective_scan", {"sequence", "update"}},
+      {"short_conv", {"sequence", "update"}}, {"ssd", {"chunked", "update"}},
   };
   return forms;
 }
@@ -52,8 +47,7 @@ PassForms pass_forms(const std::map<std::string, std::string>& forms, int64_t co
           .ssd = of("ssd"),
           .gated_delta_rule = of("gated_delta_rule"),
           .attention = form_choice(forms, "attention"),
-          .experts = form_choice(forms, "experts"),
-          .linear = form_choice(forms, "linear")};
+          .experts = form_choice(forms, "experts")};
 }
 
 }  // namespace assay::fast
