@@ -33,6 +33,10 @@ double upper_quartile(std::vector<float> values) {
   return std::max(double{*at}, median(values));
 }
 
+double largest(std::vector<float> values) {
+  return values.empty() ? 0 : double{*std::max_element(values.begin(), values.end())};
+}
+
 void require(bool holds, const Record& record, const char* what) {
   if (!holds) throw InputError(record.name, what);
 }
@@ -148,7 +152,8 @@ Bounds bounds_of(const Record& record, const Rule& rule, int64_t steps) {
   require(std::all_of(record.floor.begin(), record.floor.end(), is_floor) &&
               std::all_of(record.norm_floor.begin(), record.norm_floor.end(), is_floor) && is_floor(record.scale),
           record, "floors and scale must be finite and not negative");
-  const auto typical = steps == 0 ? upper_quartile : median;
+  const bool has_few = element_count(record.shape) <= rule.few;
+  const auto typical = steps > 0 ? median : has_few ? largest : upper_quartile;
   const double middle = typical(record.floor), norm_middle = typical(record.norm_floor);
   const double ulps = rule.ulps * kEpsilon * std::max(1.0, std::sqrt(static_cast<double>(steps) / 16));
   Bounds bounds;

@@ -29,6 +29,9 @@ Record small() {
           .norm_floor = {1 / 128.f, 1 / 64.f, 1 / 64.f},
           .scale = 8};
 }
+// The rule for vectors long enough that each position's floor means something; small() is short for legibility only.
+constexpr Rule kQuartile{.few = 0};
+
 // As batch row 1 of 2, columns 1 to 3 of 4; all else is NaN, which nobody may look at.
 constexpr int64_t kRow = 1, kColumn = 1;
 size_t flat(int64_t position, int64_t element) { return static_cast<size_t>(((4 + kColumn) + position) * 6 + element); }
@@ -48,11 +51,11 @@ HostTensor with(int64_t position, int64_t element, float value) {
 }
 Tally compare(const HostTensor& got, int64_t position = 0, int64_t count = 3) {
   const Record record = small();
-  return compare_sequence(record, bounds_of(record, {}), got, kRow, kColumn + position, position, count);
+  return compare_sequence(record, bounds_of(record, kQuartile), got, kRow, kColumn + position, position, count);
 }
 
 TEST(Bounds, AreTheFactorTimesTheLargestOfTheFloors) {
-  const Bounds bounds = bounds_of(small(), {});
+  const Bounds bounds = bounds_of(small(), kQuartile);
   EXPECT_EQ(bounds.element, (std::vector<double>{0.125, 0.125, 0.25}));
   // Position 0: the median norm floor 1/64. Position 2: the elements' floor 1/32.
   EXPECT_EQ(bounds.norm, (std::vector<double>{0.125, 0.125, 0.25}));
@@ -62,7 +65,7 @@ TEST(Bounds, MedianProtectsALuckyZero) {
   Record record = small();
   record.floor = {0, 1 / 64.f, 1 / 32.f};
   record.norm_floor = {0, 1 / 16.f, 1 / 8.f};
-  const Bounds bounds = bounds_of(record, {});
+  const Bounds bounds = bounds_of(record, kQuartile);
   EXPECT_EQ(bounds.element[0], 0.125);
   EXPECT_EQ(bounds.norm[0], 0.5);
 }
@@ -70,18 +73,18 @@ TEST(Bounds, MedianProtectsALuckyZero) {
 TEST(Bounds, OfAStateGrowWithTheRootOfItsSteps) {
   Record record{.name = "s", .shape = {1}, .positions = 1, .values = {2}, .norm = {2}, .floor = {0}, .norm_floor = {0}};
   record.scale = 2;
-  const double few = bounds_of(record, {}, 16).element[0];
-  EXPECT_EQ(few, bounds_of(record, {}).element[0]);
-  EXPECT_DOUBLE_EQ(bounds_of(record, {}, 64).element[0], 2 * few);
-  EXPECT_DOUBLE_EQ(bounds_of(record, {}, 144).norm[0], 3 * bounds_of(record, {}, 1).norm[0]);
+  const double few = bounds_of(record, kQuartile, 16).element[0];
+  EXPECT_EQ(few, bounds_of(record, kQuartile).element[0]);
+  EXPECT_DOUBLE_EQ(bounds_of(record, kQuartile, 64).element[0], 2 * few);
+  EXPECT_DOUBLE_EQ(bounds_of(record, kQuartile, 144).norm[0], 3 * bounds_of(record, kQuartile, 1).norm[0]);
   record.floor = {1};
-  EXPECT_EQ(bounds_of(record, {}, 64).element[0], 8.0);
+  EXPECT_EQ(bounds_of(record, kQuartile, 64).element[0], 8.0);
 }
 
 TEST(Bounds, AreNeverBelowAFewUlpOfTheScale) {
   Record record = small();
   record.floor = record.norm_floor = {0, 0, 0};
-  const Bounds bounds = bounds_of(record, {.factor = 8, .ulps = 4});
+  const Bounds bounds = bounds_of(record, kQuartile);
   // 8 * 4 * 2^-23 = 2^-18, times the scale 8 or the position's own norm.
   EXPECT_EQ(bounds.element, (std::vector<double>(3, 0x1p-15)));
   EXPECT_EQ(bounds.norm, (std::vector<double>{5 * 0x1p-18, 2 * 0x1p-18, 10 * 0x1p-18}));
@@ -93,7 +96,7 @@ TEST(Bounds, EvenNumbersOfPositionsHaveAMedianBetween) {
   record.floor = {1 / 64.f, 3 / 64.f};
   record.norm_floor = {0, 0};
   record.norm = {5, 2};
-  EXPECT_EQ(bounds_of(record, {}).element, (std::vector<double>{0.25, 0.375}));
+  EXPECT_EQ(bounds_of(record, kQuartile).element, (std::vector<double>{0.25, 0.375}));
 }
 
 TEST(Bounds, TypicalIsTheUpperQuartileOfASequenceAndTheMedianOfAState) {
@@ -101,20 +104,30 @@ TEST(Bounds, TypicalIsTheUpperQuartileOfASequenceAndTheMedianOfAState) {
   record.positions = 5;
   record.floor = {5 / 64.f, 1 / 64.f, 4 / 64.f, 2 / 64.f, 3 / 64.f};
   record.norm_floor = record.norm = {0, 0, 0, 0, 0};
-  EXPECT_EQ(bounds_of(record, {}).element, (std::vector<double>{0.625, 0.5, 0.5, 0.5, 0.5}));
+  EXPECT_EQ(bounds_of(record, kQuartile).element, (std::vector<double>{0.625, 0.5, 0.5, 0.5, 0.5}));
+  EXPECT_EQ(bounds_of(record, kQuartile, 1).element, (std::vector<double>{0.625, 0.375, 0.5, 0.375, 0.375}));
+}
+
+TEST(Bounds, TypicalIsTheLargestOfASequenceOfShortVectors) {
+  Record record = small();
+  record.shape = {4, 4};
+  record.positions = 5;
+  record.floor = {5 / 64.f, 1 / 64.f, 4 / 64.f, 2 / 64.f, 3 / 64.f};
+  record.norm_floor = record.norm = {0, 0, 0, 0, 0};
+  EXPECT_EQ(bounds_of(record, {}).element, (std::vector<double>(5, 0.625)));
   EXPECT_EQ(bounds_of(record, {}, 1).element, (std::vector<double>{0.625, 0.375, 0.5, 0.375, 0.375}));
 }
 
 TEST(Bounds, RefuseFloorsThatWouldPassAnything) {
   Record record = small();
   record.floor[1] = kInf;
-  EXPECT_THROW(bounds_of(record, {}), InputError);
+  EXPECT_THROW(bounds_of(record, kQuartile), InputError);
   record = small();
   record.scale = kNaN;
-  EXPECT_THROW(bounds_of(record, {}), InputError);
+  EXPECT_THROW(bounds_of(record, kQuartile), InputError);
   record = small();
   record.norm_floor.pop_back();
-  EXPECT_THROW(bounds_of(record, {}), InputError);
+  EXPECT_THROW(bounds_of(record, kQuartile), InputError);
 }
 
 TEST(CompareSequence, PassesTheRightTensorAndCounts) {
@@ -208,7 +221,7 @@ TEST(CompareSequence, FiniteWhereTheGoldenIsNotIsAFinding) {
   Record record = small();
   record.values[1] = kNaN;
   record.norm[0] = kNaN;
-  const Bounds bounds = bounds_of(record, {});
+  const Bounds bounds = bounds_of(record, kQuartile);
   const auto judge = [&](const HostTensor& got) { return compare_sequence(record, bounds, got, kRow, kColumn, 0, 3); };
   EXPECT_EQ(judge(right()).first->what, "not finite");
   EXPECT_FALSE(judge(with(0, 4, kNaN)).first);
@@ -222,7 +235,7 @@ TEST(CompareSequence, FiniteWhereTheGoldenIsNotIsAFinding) {
 TEST(CompareSequence, ShiftByOnePositionFails) {
   // The subject's columns 2 and 3 (positions 1 and 2) offered as positions 0 and 1.
   const Record record = small();
-  const Tally tally = compare_sequence(record, bounds_of(record, {}), right(), kRow, kColumn + 1, 0, 2);
+  const Tally tally = compare_sequence(record, bounds_of(record, kQuartile), right(), kRow, kColumn + 1, 0, 2);
   ASSERT_TRUE(tally.first);
   EXPECT_EQ(tally.first->position, 0);
   EXPECT_EQ(tally.first->expected, 3);
@@ -242,7 +255,7 @@ TEST(CompareSequence, WholeRowsAreComparedWithoutASample) {
   Record record = small();
   record.sample = {};
   record.values = {0, 3, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 0, 6, 0, 0, 8, 0};
-  const Tally tally = compare_sequence(record, bounds_of(record, {}), with(0, 5, 12), kRow, kColumn, 0, 3);
+  const Tally tally = compare_sequence(record, bounds_of(record, kQuartile), with(0, 5, 12), kRow, kColumn, 0, 3);
   EXPECT_EQ(tally.elements, 18);
   ASSERT_TRUE(tally.first);
   EXPECT_EQ(tally.first->what, "value");
@@ -264,7 +277,7 @@ TEST(CompareSequence, WrongShapeOrDtypeIsAFindingOfTheSubject) {
 
 TEST(CompareSequence, MissingColumnsOrRowsAreAFindingOfTheSubject) {
   const Record record = small();
-  const Bounds bounds = bounds_of(record, {});
+  const Bounds bounds = bounds_of(record, kQuartile);
   EXPECT_EQ(compare_sequence(record, bounds, right(), kRow, 2, 0, 3).first->what, "shape");
   EXPECT_EQ(compare_sequence(record, bounds, right(), 2, kColumn, 0, 3).first->what, "shape");
   EXPECT_EQ(compare_sequence(record, bounds, right(), 2, kColumn, 0, 3).first->layer, 2);
@@ -272,7 +285,7 @@ TEST(CompareSequence, MissingColumnsOrRowsAreAFindingOfTheSubject) {
 
 TEST(CompareSequence, PositionsBeyondTheRecordAreTheCallersError) {
   const Record record = small();
-  const Bounds bounds = bounds_of(record, {});
+  const Bounds bounds = bounds_of(record, kQuartile);
   EXPECT_THROW(compare_sequence(record, bounds, right(), kRow, 0, 0, 4), InputError);
   EXPECT_THROW(compare_sequence(record, bounds, right(), kRow, 0, 2, 2), InputError);
   EXPECT_THROW(compare_sequence(record, bounds, right(), kRow, 0, -1, 2), InputError);
@@ -284,7 +297,7 @@ TEST(CompareSequence, PositionsBeyondTheRecordAreTheCallersError) {
 
 TEST(CompareSequence, FactorZeroAllowsOnlyEquality) {
   const Record record = small();
-  const Bounds bounds = bounds_of(record, {.factor = 0});
+  const Bounds bounds = bounds_of(record, {.factor = 0, .few = 0});
   EXPECT_FALSE(compare_sequence(record, bounds, right(), kRow, kColumn, 0, 3).first);
   const Tally tally = compare_sequence(record, bounds, with(0, 1, std::nextafter(3.f, 4.f)), kRow, kColumn, 0, 3);
   ASSERT_TRUE(tally.first);
@@ -307,7 +320,7 @@ Record heads() {
 
 TEST(CompareState, EachHeadHasItsOwnBoundAndLeadsTheCoordinates) {
   const Record record = heads();
-  const Bounds bounds = bounds_of(record, {.factor = 1});
+  const Bounds bounds = bounds_of(record, {.factor = 1, .few = 0});
   EXPECT_EQ(bounds.element, (std::vector<double>{0.5, 1}));
   EXPECT_FALSE(compare_state(record, bounds, tensor({2, 2, 2}, {9, 9, 9, 9, 3, 4, 0, 1}), 1).first);
   EXPECT_FALSE(compare_state(record, bounds, tensor({2, 2, 2}, {9, 9, 9, 9, 3, 4, 0, 2}), 1).first);
@@ -323,14 +336,16 @@ TEST(CompareState, EachHeadHasItsOwnBoundAndLeadsTheCoordinates) {
 
 TEST(CompareState, HeadsSwappedFail) {
   const Record record = heads();
-  EXPECT_TRUE(compare_state(record, bounds_of(record, {.factor = 1}), tensor({1, 2, 2}, {0, 1, 3, 4}), 0).first);
+  EXPECT_TRUE(
+      compare_state(record, bounds_of(record, {.factor = 1, .few = 0}), tensor({1, 2, 2}, {0, 1, 3, 4}), 0).first);
 }
 
 TEST(CompareState, NormOfAHeadNamesTheHead) {
   Record record = heads();
   record.sample = {0};
   record.values = {3, 0};
-  const Tally tally = compare_state(record, bounds_of(record, {.factor = 1}), tensor({1, 2, 2}, {3, 4, 0, 8}), 0);
+  const Tally tally =
+      compare_state(record, bounds_of(record, {.factor = 1, .few = 0}), tensor({1, 2, 2}, {3, 4, 0, 8}), 0);
   ASSERT_TRUE(tally.first);
   EXPECT_EQ(tally.first->what, "norm");
   EXPECT_EQ(tally.first->detail, "head 1");
@@ -345,7 +360,7 @@ TEST(CompareState, WithoutHeadsTheRowIsTheState) {
                       .floor = {0.125},
                       .norm_floor = {0.125},
                       .scale = 4};
-  const Bounds bounds = bounds_of(record, {.factor = 1});
+  const Bounds bounds = bounds_of(record, {.factor = 1, .few = 0});
   EXPECT_FALSE(compare_state(record, bounds, tensor({1, 2, 2}, {0, 3, 0, 4}), 0).first);
   EXPECT_EQ(compare_state(record, bounds, tensor({1, 2, 2}, {3, 0, 0, 4}), 0).first->index,
             (std::vector<int64_t>{0, 0}));
@@ -356,7 +371,7 @@ TEST(CompareState, WithoutHeadsTheRowIsTheState) {
 
 TEST(CompareLegs, EveryElementCounts) {
   const Record record = small();
-  const Bounds bounds = bounds_of(record, {});
+  const Bounds bounds = bounds_of(record, kQuartile);
   // The other leg holds the same positions as batch row 0, from column 0.
   std::vector<float> values;
   for (int64_t p = 0; p < 3; ++p)
@@ -387,7 +402,7 @@ TEST(CompareLegs, EveryElementCounts) {
 
 TEST(CompareLegs, StatesHeadByHead) {
   const Record record = heads();
-  const Bounds bounds = bounds_of(record, {.factor = 1});
+  const Bounds bounds = bounds_of(record, {.factor = 1, .few = 0});
   const HostTensor other({1, 2, 2}, std::vector<float>{1, 2, 3, 4});
   EXPECT_FALSE(compare_leg_states(record, bounds, other, 0, tensor({1, 2, 2}, {1, 2.5, 3, 5}), 0).first);
   const Tally tally = compare_leg_states(record, bounds, other, 0, tensor({1, 2, 2}, {1, 2.75, 3, 5.5}), 0);
@@ -418,7 +433,7 @@ HostTensor cache(float third_of_last = 7) {
 
 TEST(CompareGrowing, EachColumnByItsPosition) {
   const Record record = columns();
-  const Bounds bounds = bounds_of(record, {});
+  const Bounds bounds = bounds_of(record, kQuartile);
   const HostTensor right = cache(), wrong = cache(7.5f);
   const Tally tally = compare_growing(record, bounds, {right, 1, 1, 3}, 2);
   EXPECT_FALSE(tally.first);
@@ -435,7 +450,7 @@ TEST(CompareGrowing, EachColumnByItsPosition) {
 
 TEST(CompareGrowing, ShapesAreFindings) {
   const Record record = columns();
-  const Bounds bounds = bounds_of(record, {});
+  const Bounds bounds = bounds_of(record, kQuartile);
   const HostTensor right = cache();
   EXPECT_EQ(compare_growing(record, bounds, {right, 1, 1, 4}, 2).first->what, "shape");
   EXPECT_EQ(compare_growing(record, bounds, {right, 2, 1, 3}, 2).first->what, "shape");
@@ -447,7 +462,7 @@ TEST(CompareGrowing, ShapesAreFindings) {
 
 TEST(CompareGrowing, LegsOnEveryElementWhateverTheirPadding) {
   const Record record = columns();
-  const Bounds bounds = bounds_of(record, {});
+  const Bounds bounds = bounds_of(record, kQuartile);
   const HostTensor alone({1, 2, 2, 2}, std::vector<float>{1, 2, 5, 6, 3, 4, 7, 8}), right = cache(),
                                                                                     wrong = cache(7.5f);
   EXPECT_FALSE(compare_leg_growing(record, bounds, {alone, 0, 0, 2}, {right, 1, 1, 3}, 2).first);

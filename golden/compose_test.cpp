@@ -131,6 +131,7 @@ TEST(Compose, LogitsOnlyKeepsTheLogitsAndTheStatesAtTheEnd) {
   Recording recording;
   recording.config.state_cuts = {1};
   recording.config.inputs["pair"].is_logits_only = true;
+  recording.config.inputs["pair"].has_end_states_only = true;
   recording.tensors.held.erase("f32/embed");
   const Golden golden = recording.golden();
   ASSERT_EQ(golden.probes.size(), 1u);
@@ -149,6 +150,7 @@ TEST(Compose, LogitsOnlySamplesLogitsThatWouldBeKeptWhole) {
   recording.tensors.held["f64/logits"] = HostTensor(DType::kF64, {2, 40});
   EXPECT_TRUE(recording.golden().probes[1].sample.empty());
   recording.config.inputs["pair"].is_logits_only = true;
+  recording.config.inputs["pair"].has_end_states_only = true;
   EXPECT_EQ(recording.golden().probes[0].sample.size(), 16u);
 }
 
@@ -169,6 +171,7 @@ TEST(Compose, AnInputThatWantsSomethingElseRecordedMakesItStale) {
   EXPECT_EQ(stale_reason(golden, recording.config), "");
   ModelConfig other = recording.config;
   other.inputs["pair"].is_logits_only = true;
+  other.inputs["pair"].has_end_states_only = true;
   EXPECT_EQ(stale_reason(golden, other), "recorded with another set of probes");
   other = recording.config;
   other.inputs["pair"].beams = Input::Beams{2, 1};

@@ -5,15 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/export.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/safetensors.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "golden/child.hpp"
 #include "golden/compose.hpp"
 #include "golden/kinds.hpp"
@@ -22,27 +21,6 @@ namespace assay::golden {
 namespace {
 
 constexpr const char* kAdvice = "ci/originals makes the originals' environment and checks it";
-
-// A folder of its own that goes when its owner goes.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "assay-record-XXXXXX").string();
-    if (!::mkdtemp(pattern.data()))
-      throw HarnessError(pattern, std::string("cannot make a temporary folder: ") + std::strerror(errno));
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 void run_original(const RecordRequest& request, const RecordOptions& options, const std::filesystem::path& exported,
                   const std::filesystem::path& out) {
@@ -89,7 +67,7 @@ std::vector<Golden> record(const RecordRequest& request, const RecordOptions& op
   if (request.inputs.empty()) throw InputError(config.id(), "no inputs to record");
   for (const std::string& input : request.inputs) config.input(input);
 
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path exported = folder.path() / "export", out = folder.path() / "out";
   if (options.progress) options.progress(fmt::format("{}: exporting", config.id()));
   export_model(config, exported);

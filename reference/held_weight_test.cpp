@@ -12,7 +12,7 @@
 #include <set>
 
 #include "cases/spec/safetensors.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "reference/ops/nf4.hpp"
 #include "reference/testing/models.hpp"
 
@@ -189,7 +189,7 @@ void save(const ModelConfig& config, const Model& model, const std::filesystem::
 TEST_F(Quantised, ASavedFileIsTheModelQuantisedInMemory) {
   for (const char* kind : {"nf4", "nf4dq"}) {
     options.quantization = kind;
-    const testing::TemporaryFolder folder;
+    const ScratchFolder folder;
     const auto memory = load(open_weights(config));
     save(config, *memory, folder.path());
     ModelConfig checkpoint = config;

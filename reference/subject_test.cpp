@@ -11,7 +11,7 @@
 #include "cases/spec/export.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/safetensors.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "reference/testing/models.hpp"
 #include "reference/testing/values.hpp"
 
@@ -125,7 +125,7 @@ TEST(Subject, RefusesWhatItCannotDo) {
 
 // Whatever the layout of the file, the same tensors and so the same bits of logits.
 TEST(Subject, LoadsEveryLayoutOfEveryFamily) {
-  const assay::testing::TemporaryFolder temporary;
+  const ScratchFolder temporary;
   const std::filesystem::path& folder = temporary.path();
   const std::vector<std::vector<int64_t>> prompt = {{3, 17, 29, 5, 41, 8, 2, 50, 11}};
   for (const ModelSpec& spec : model_specs()) {
@@ -147,7 +147,7 @@ TEST(Subject, LoadsEveryLayoutOfEveryFamily) {
 }
 
 TEST(Subject, ACheckpointsFaultsAreNamedWithTheirFile) {
-  const assay::testing::TemporaryFolder temporary;
+  const ScratchFolder temporary;
   const std::filesystem::path& folder = temporary.path();
   ModelConfig config = repository_config("jamba/tiny");
   export_model(config, folder, kFused);

@@ -11,7 +11,7 @@
 #include "cases/spec/export.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/model_spec.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/weight_groups.hpp"
 #include "reference/testing/models.hpp"
 #include "reference/testing/values.hpp"
@@ -98,7 +98,7 @@ struct Running {
 };
 
 TEST(WeightStore, AFileThatShrinksIsAnErrorAndTheSessionGoesOnWhenItIsBack) {
-  const assay::testing::TemporaryFolder folder;
+  const ScratchFolder folder;
   Running running(folder.path());
   const auto written = std::filesystem::last_write_time(running.file);
   std::filesystem::resize_file(running.file, running.bytes.size() / 2);
@@ -111,7 +111,7 @@ TEST(WeightStore, AFileThatShrinksIsAnErrorAndTheSessionGoesOnWhenItIsBack) {
 }
 
 TEST(WeightStore, AFileThatDisappearsIsAnError) {
-  const assay::testing::TemporaryFolder folder;
+  const ScratchFolder folder;
   Running running(folder.path());
   std::filesystem::remove(running.file);
   running.expect_refused({"model.safetensors", "tensor 'model.", "removed"});

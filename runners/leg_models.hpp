@@ -7,9 +7,9 @@
 
 #include "cases/spec/case.hpp"
 #include "cases/spec/model_config.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/subject.hpp"
 #include "runners/read_watch.hpp"
-#include "runners/scratch_folder.hpp"
 
 namespace assay {
 

@@ -19,7 +19,7 @@
 #include <fstream>
 
 #include "cases/spec/error.hpp"
-#include "runners/scratch_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 namespace assay {
 

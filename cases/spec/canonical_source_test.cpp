@@ -12,7 +12,7 @@
 #include "cases/spec/export.hpp"
 #include "cases/spec/layouts.hpp"
 #include "cases/spec/safetensors.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/weights.hpp"
 
 namespace assay {
@@ -54,7 +54,7 @@ class CanonicalSources : public ::testing::Test {
     return "";
   }
 
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
   const fs::path folder_ = temporary_.path();
 };
 

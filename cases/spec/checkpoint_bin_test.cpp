@@ -6,7 +6,7 @@
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/safetensors.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/torch_bin.hpp"
 
 namespace assay {
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(BinCheckpoint, ShardsAndTheirIndex) {
-  const testing::TemporaryFolder temporary;
+  const ScratchFolder temporary;
   const fs::path folder = temporary.path();
   const auto tensor = [](const std::string& name, float value) {
     return NamedTensor{name, HostTensor({1}, std::vector<float>{value})};

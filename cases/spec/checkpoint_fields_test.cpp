@@ -5,7 +5,7 @@
 #include "cases/spec/checkpoint.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 namespace assay {
 namespace {
@@ -28,7 +28,7 @@ class CheckpointFields : public ::testing::Test {
     }
   }
 
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
   const fs::path folder_ = temporary_.path();
 };
 

@@ -9,8 +9,8 @@
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/model_spec.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/select.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
 
 namespace assay {
 namespace {
@@ -25,7 +25,7 @@ const Corpus& repository() {
 
 // A corpus of one model in a folder of its own: the repository's tiny config and one case.
 class SmallCorpus {
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
 
  public:
   SmallCorpus() {

@@ -9,7 +9,7 @@
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/safetensors.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/weights.hpp"
 
 namespace assay {
@@ -29,7 +29,7 @@ class Export : public ::testing::Test {
     return "";
   }
 
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
   const fs::path folder_ = temporary_.path();
   const ModelConfig config_ = read_config(fs::path(ASSAY_ROOT) / "cases/models/jamba/tiny.config.json");
 };
@@ -45,7 +45,7 @@ TEST_F(Export, EveryFormHoldsTheSameWeights) {
                 {Format::kBin, 0, "pytorch_model.bin"},
                 {Format::kBin, 20'000, "pytorch_model.bin.index.json"}};
   for (const auto& form : kForms) {
-    const testing::TemporaryFolder folder;
+    const ScratchFolder folder;
     export_model(config_, folder.path(), {.format = form.format, .shard_bytes = form.shard_bytes});
     EXPECT_TRUE(fs::exists(folder.path() / form.file));
     EXPECT_TRUE(fs::exists(folder.path() / "config.json"));
@@ -65,7 +65,7 @@ TEST_F(Export, EveryFormHoldsTheSameWeights) {
 
 TEST_F(Export, ShardsHoldWhatFits) {
   for (const Format format : {Format::kSafetensors, Format::kBin}) {
-    const testing::TemporaryFolder folder;
+    const ScratchFolder folder;
     export_model(config_, folder.path(), {.layout = kFused, .format = format, .shard_bytes = 20'000});
     const bool is_bin = format == Format::kBin;
     const auto index =

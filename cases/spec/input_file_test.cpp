@@ -8,7 +8,7 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 namespace assay {
 namespace {
@@ -34,7 +34,7 @@ class InputFiles : public ::testing::Test {
     EXPECT_EQ(std::string(bytes, 4), "3456");
     return "";
   }
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
   const fs::path file_ = temporary_.path() / "w";
 };
 

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "cases/spec/error.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 namespace assay {
 namespace {
@@ -84,7 +84,7 @@ TEST(Json, CanonicalFormDoesNotDependOnLayout) {
 }
 
 TEST(Json, WritesAreWholeOrNot) {
-  const testing::TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path file = folder.path() / "out.json";
   write_file(file, "one");
   write_file(file, "two");
@@ -93,7 +93,7 @@ TEST(Json, WritesAreWholeOrNot) {
 }
 
 TEST(Json, UnusableFoldersAreHarnessErrors) {
-  const testing::TemporaryFolder folder;
+  const ScratchFolder folder;
   try {
     write_file(folder.path() / "missing" / "out.json", "x");
     FAIL();
@@ -112,7 +112,7 @@ TEST(Json, UnusableFoldersAreHarnessErrors) {
 }
 
 TEST(Json, MissingFilesAreInputErrors) {
-  const testing::TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_THROW(read_file(folder.path() / "none.json"), InputError);
   EXPECT_THROW(read_file(folder.path()), InputError);
 }

@@ -117,7 +117,7 @@ const Input& ModelConfig::input(const std::string& input_name) const {
 }
 
 std::vector<int64_t> ModelConfig::cuts_of(const Input& input) const {
-  if (input.is_logits_only || input.has_end_states_only) return {input.length()};
+  if (input.has_end_states_only) return {input.length()};
   std::vector<int64_t> reached;
   for (const int64_t cut : state_cuts)
     if (cut <= input.length()) reached.push_back(cut);

@@ -10,7 +10,7 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/safetensors.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 namespace assay {
 namespace {
@@ -90,7 +90,7 @@ class QuantizedFiles : public ::testing::Test {
         },
         parts);
   }
-  const testing::TemporaryFolder folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(QuantizedFiles, AreReadUnderTheirOwnNamesAndShapes) {

@@ -9,7 +9,7 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 namespace assay {
 namespace {
@@ -48,7 +48,7 @@ class Safetensors : public ::testing::Test {
     EXPECT_NE(text.find(part), std::string::npos) << header << "\n gave: " << text << "\n not: " << part;
   }
 
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
   const fs::path folder_ = temporary_.path();
 };
 

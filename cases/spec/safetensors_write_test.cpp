@@ -5,7 +5,7 @@
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "cases/spec/safetensors.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 namespace assay {
 namespace {
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 class SafetensorsInParts : public ::testing::Test {
  protected:
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
   const fs::path folder_ = temporary_.path();
 };
 

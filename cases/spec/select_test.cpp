@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "cases/spec/error.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 namespace assay {
 namespace {
@@ -92,7 +92,7 @@ TEST(Select, UnionInCorpusOrderWithoutRepeats) {
 }
 
 TEST(Select, FilesHoldOneSelectorALine) {
-  const testing::TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string file = (folder.path() / "selectors").string();
   std::ofstream(file) << "# smoke only\n\n  mamba/cache.splits  # trailing words\nmamba2/cache.splits\n";
   EXPECT_EQ(ids({"@" + file}), (std::vector<std::string>{"mamba/cache.splits", "mamba2/cache.splits"}));

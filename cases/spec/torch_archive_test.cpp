@@ -5,7 +5,7 @@
 #include "cases/spec/crc32.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/testing/torch_bytes.hpp"
 
 namespace assay {
@@ -48,7 +48,7 @@ class Archive : public ::testing::Test {
     expect_refused(zip(entries), part);
   }
 
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
 };
 
 TEST(Crc32, IsThatOfZip) {

@@ -7,7 +7,7 @@
 #include "cases/spec/crc32.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/testing/torch_bytes.hpp"
 #include "cases/spec/weights.hpp"
 
@@ -43,7 +43,7 @@ class TorchBin : public ::testing::Test {
     EXPECT_NE(got.find(part), std::string::npos) << part << "\n gave: " << got;
   }
 
-  const TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
 };
 
 const std::string kSix = floats({0, 1, 2, 3, 4, 5});

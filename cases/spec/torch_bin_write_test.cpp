@@ -5,7 +5,7 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/torch_archive.hpp"
 #include "cases/spec/torch_bin.hpp"
 
@@ -48,7 +48,7 @@ class TorchBinWrite : public ::testing::Test {
     return true;
   }
 
-  const testing::TemporaryFolder temporary_;
+  const ScratchFolder temporary_;
   const fs::path folder_ = temporary_.path();
 };
 

@@ -7,13 +7,13 @@
 #include <string>
 
 #include "cases/spec/case.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "cases/spec/subject.hpp"
-#include "cases/spec/testing/temporary_folder.hpp"
 #include "golden/golden.hpp"
 
 namespace assay::testing {
 
-using Folder = TemporaryFolder;
+using Folder = ScratchFolder;
 
 Subject& tiny_subject();  // opened once for the test program
 

@@ -1,4 +1,4 @@
-#include "runners/scratch_folder.hpp"
+#include "cases/spec/scratch_folder.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -31,6 +31,7 @@ ScratchFolder::ScratchFolder() {
 
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
+  fs::permissions(path_, fs::perms::owner_all, ignored);  // a test may have taken them
   fs::remove_all(path_, ignored);
 }
 
