@@ -144,6 +144,11 @@ void Tally::merge(const Tally& later) {
   if (!first) first = later.first;
 }
 
+Rule at_width(Rule rule, int64_t width) {
+  rule.ulps *= std::max(1.0, std::sqrt(static_cast<double>(width) / 256));
+  return rule;
+}
+
 Bounds bounds_of(const Record& record, const Rule& rule, int64_t steps) {
   const auto positions = static_cast<size_t>(record.positions);
   require(record.floor.size() == positions && record.norm_floor.size() == positions && record.norm.size() == positions,

@@ -118,6 +118,12 @@ TEST(Bounds, TypicalIsTheLargestOfASequenceOfShortVectors) {
   EXPECT_EQ(bounds_of(record, {}, 1).element, (std::vector<double>{0.625, 0.375, 0.5, 0.375, 0.375}));
 }
 
+TEST(Bounds, UlpsGrowWithTheRootOfALongSum) {
+  EXPECT_EQ(at_width({}, 256).ulps, Rule().ulps);
+  EXPECT_EQ(at_width({}, 4096).ulps, 4 * Rule().ulps);
+  EXPECT_EQ(at_width({}, 4096).factor, Rule().factor);
+}
+
 TEST(Bounds, RefuseFloorsThatWouldPassAnything) {
   Record record = small();
   record.floor[1] = kInf;
