@@ -28,4 +28,10 @@ void add_state(LayerStateShape& state, const ShortConvShape& shape) {
   state.conv = {shape.hidden_size, shape.conv_kernel};
 }
 
+void add_state(LayerStateShape& state, const LayerStateShape& other) {
+  for (Shape LayerStateShape::*part : {&LayerStateShape::conv, &LayerStateShape::ssm, &LayerStateShape::delta,
+                                       &LayerStateShape::key, &LayerStateShape::value})
+    if (!(other.*part).empty()) state.*part = other.*part;
+}
+
 }  // namespace assay::fast

@@ -25,5 +25,7 @@ void add_state(LayerStateShape& state, const DeltaMixerShape& shape);
 void add_state(LayerStateShape& state, const Mamba2MixerShape& shape);
 void add_state(LayerStateShape& state, const MambaMixerShape& shape);
 void add_state(LayerStateShape& state, const ShortConvShape& shape);
+// Adds what another part of the layer carries.
+void add_state(LayerStateShape& state, const LayerStateShape& other);
 
 }  // namespace assay::fast

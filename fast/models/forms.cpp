@@ -8,10 +8,15 @@ namespace assay::fast {
 
 const std::map<std::string, std::vector<std::string>>& op_forms() {
   static const std::map<std::string, std::vector<std::string>> forms = {
-      {"attention", {"prefill", "decode"}},   {"causal_conv1d", {"sequence", "update"}},
-      {"experts", {"grouped", "gemv"}},       {"gated_delta_rule", {"chunked", "update"}},
-      {"linear", {"cublaslt", "gemv"}},       {"selective_scan", {"sequence", "update"}},
-      {"short_conv", {"sequence", "update"}}, {"ssd", {"chunked", "update"}},
+      {"attention", {"prefill", "decode"}},
+      {"causal_conv1d", {"sequence", "update"}},
+      {"experts", {"grouped", "gemv"}},
+      {"gated_delta_rule", {"chunked", "update"}},
+      {"linear", {"cublaslt", "gemv"}},
+      {"selective_scan", {"sequence", "update"}},
+      {"short_conv", {"sequence", "update"}},
+      {"ssd", {"chunked", "update"}},
+      {"step_graph", {"replay"}},
   };
   return forms;
 }

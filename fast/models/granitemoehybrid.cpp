@@ -5,14 +5,11 @@
 //     h += residual_multiplier * (experts(n) + shared(n)), n = rms_norm(h);  L times; rms_norm; head / logits_scaling
 #include "cases/spec/models/granitemoehybrid.hpp"
 
-#include "fast/blocks/attention.hpp"
-#include "fast/blocks/experts.hpp"
-#include "fast/blocks/feed_forward.hpp"
-#include "fast/blocks/mamba2_mixer.hpp"
-#include "fast/blocks/residual_stream.hpp"
+#include <utility>
+
+#include "fast/blocks/shared_expert.hpp"
 #include "fast/blocks/size_limits.hpp"
-#include "fast/blocks/token_ends.hpp"
-#include "fast/models/network.hpp"
+#include "fast/models/hybrid_network.hpp"
 
 namespace assay::fast {
 
@@ -21,81 +18,43 @@ void check_granitemoehybrid(const ModelConfig& config);
 
 namespace {
 
-class GraniteMoeHybrid : public Network {
- public:
-  GraniteMoeHybrid(const GraniteMoeHybridFields& fields, Weights& weights)
-      : fields_(fields),
-        ends_(token_ends(weights, "model.embed_tokens.weight")),
-        norm_f_(weights.at("model.norm.weight")) {
-    for (size_t l = 0; l < fields_.is_attention.size(); ++l) {
-      const std::string prefix = "model.layers." + std::to_string(l) + ".";
-      Layer layer;
-      layer.norm = weights.at(prefix + "input_layernorm.weight");
-      if (fields_.is_attention[l])
-        layer.attention = attention_weights(weights, prefix + "self_attn.", fields_.attention);
-      else
-        layer.mixer = mamba2_mixer_weights(weights, prefix + "mamba.", fields_.mixer);
-      layer.ff_norm = weights.at(prefix + "post_attention_layernorm.weight");
-      if (fields_.has_experts())
-        layer.experts = experts_weights(weights, prefix + "block_sparse_moe.", fields_.experts);
-      layer.shared = feed_forward_weights(weights, prefix + "shared_mlp.", fields_.shared);
-      layers_.push_back(layer);
-    }
-  }
-
-  int64_t vocabulary() const override { return fields_.vocab_size; }
-
-  std::vector<LayerStateShape> state_shapes() const override {
-    std::vector<LayerStateShape> states(layers_.size());
-    for (size_t l = 0; l < states.size(); ++l)
-      fields_.is_attention[l] ? add_state(states[l], fields_.attention) : add_state(states[l], fields_.mixer);
-    return states;
-  }
-
-  void forward(Pass& pass) const override {
-    const double multiplier = fields_.residual_multiplier;
-    ResidualStream h(pass, embed(pass, ends_, fields_.embedding_multiplier), {fields_.rms_norm_eps});
-    const Matrix x = pass.buffer(fields_.hidden_size, "block output"),
-                 routed = pass.buffer(fields_.hidden_size, "experts output");
-    for (size_t l = 0; l < layers_.size(); ++l) {
-      const Layer& layer = layers_[l];
-      const auto index = static_cast<int64_t>(l);
-      const std::string name = "layers." + std::to_string(l) + ".";
-
-      const Matrix n = h.normed(layer.norm, name + "norm");
-      if (fields_.is_attention[l])
-        attention_block(pass, fields_.attention, layer.attention, name + "attn.", index, n, x);
-      else
-        mamba2_mixer(pass, fields_.mixer, layer.mixer, name + "mixer.", index, n, x);
-      h.add_scaled(x, multiplier, name + "mixed");
-
-      const Matrix m = h.normed(layer.ff_norm, name + "ff_norm");
-      if (fields_.has_experts()) experts(pass, fields_.experts, layer.experts, name + "ff.", m, routed);
-      feed_forward(pass, fields_.shared, layer.shared, name + "ff.shared.", m, x);
-      if (fields_.has_experts()) add(pass, x, routed, x);
-      h.add_scaled(x, multiplier, name + "out");
-    }
-    logits(pass, h.normed(norm_f_, "norm_f"), ends_, 1 / fields_.logits_scaling);
-  }
-
- private:
-  struct Layer {
-    Weight norm, ff_norm;
-    Mamba2MixerWeights mixer;
-    AttentionWeights attention;
-    ExpertsWeights experts;
-    FeedForwardWeights shared;
+// Without experts the shared part stands alone.
+Branch widening_branch(Weights& weights, const std::string& prefix, const GraniteMoeHybridFields& fields) {
+  const SharedExpertShape shape{fields.experts, fields.shared};
+  SharedExpertWeights own;
+  if (fields.has_experts()) own.experts = experts_weights(weights, prefix + "block_sparse_moe.", shape.experts);
+  own.shared = feed_forward_weights(weights, prefix + "shared_mlp.", shape.shared);
+  Branch branch;
+  branch.run = [shape, own, has_experts = fields.has_experts()](Pass& pass, const BranchPlace& at) {
+    if (has_experts)
+      experts_and_shared(pass, shape, own, at.probe + "ff.", at.input, at.workspace[0], at.output);
+    else
+      feed_forward(pass, shape.shared, own.shared, at.probe + "ff.shared.", at.input, at.output);
   };
-  GraniteMoeHybridFields fields_;
-  TokenEnds ends_;
-  Weight norm_f_;
-  std::vector<Layer> layers_;
-};
+  return branch;
+}
 
 }  // namespace
 
 std::unique_ptr<Network> make_granitemoehybrid(const ModelConfig& config, Weights& weights) {
-  return std::make_unique<GraniteMoeHybrid>(granitemoehybrid_fields(config), weights);
+  const GraniteMoeHybridFields fields = granitemoehybrid_fields(config);
+  HybridModel model{.vocabulary = fields.vocab_size,
+                    .ends = token_ends(weights, "model.embed_tokens.weight"),
+                    .norm_f = weights.at("model.norm.weight"),
+                    .norm = {fields.rms_norm_eps},
+                    .embedding_multiplier = fields.embedding_multiplier,
+                    .logits_multiplier = 1 / fields.logits_scaling,
+                    .residual_multiplier = fields.residual_multiplier,
+                    .workspace = {"experts output"}};
+  for (size_t l = 0; l < fields.is_attention.size(); ++l) {
+    const std::string prefix = "model.layers." + std::to_string(l) + ".";
+    const Branch mixer = fields.is_attention[l] ? attention_branch(weights, prefix + "self_attn.", fields.attention)
+                                                : mixer_branch(weights, prefix + "mamba.", fields.mixer);
+    const Branch widened = widening_branch(weights, prefix, fields);
+    model.layers.push_back({{weights.at(prefix + "input_layernorm.weight"), "norm", mixer, "mixed"},
+                            {weights.at(prefix + "post_attention_layernorm.weight"), "ff_norm", widened, "out"}});
+  }
+  return make_hybrid_network(std::move(model));
 }
 
 void check_granitemoehybrid(const ModelConfig& config) {

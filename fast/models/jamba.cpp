@@ -2,97 +2,33 @@
 // then rms_norm and the head. The mixer is Mamba-1 with weighted norms of dt, B and C.
 #include "cases/spec/models/jamba.hpp"
 
-#include "fast/blocks/attention.hpp"
-#include "fast/blocks/experts.hpp"
-#include "fast/blocks/feed_forward.hpp"
-#include "fast/blocks/mamba_mixer.hpp"
-#include "fast/blocks/residual_stream.hpp"
+#include <utility>
+
 #include "fast/blocks/size_limits.hpp"
-#include "fast/blocks/token_ends.hpp"
-#include "fast/models/network.hpp"
+#include "fast/models/hybrid_network.hpp"
 
 namespace assay::fast {
 
 std::unique_ptr<Network> make_jamba(const ModelConfig& config, Weights& weights);
 void check_jamba(const ModelConfig& config);
 
-namespace {
-
-class Jamba : public Network {
- public:
-  Jamba(const JambaFields& fields, Weights& weights)
-      : fields_(fields),
-        ends_(token_ends(weights, "model.embed_tokens.weight")),
-        norm_f_(weights.at("model.final_layernorm.weight")) {
-    for (size_t l = 0; l < fields_.layers.size(); ++l) {
-      const std::string prefix = "model.layers." + std::to_string(l) + ".";
-      Layer layer;
-      layer.norm = weights.at(prefix + "input_layernorm.weight");
-      if (fields_.layers[l].is_attention)
-        layer.attention = attention_weights(weights, prefix + "self_attn.", fields_.attention);
-      else
-        layer.mixer = mamba_mixer_weights(weights, prefix + "mamba.", fields_.mixer);
-      layer.ff_norm = weights.at(prefix + "pre_ff_layernorm.weight");
-      if (fields_.layers[l].is_routed)
-        layer.experts = experts_weights(weights, prefix + "feed_forward.", fields_.experts);
-      else
-        layer.feed_forward = feed_forward_weights(weights, prefix + "feed_forward.", fields_.feed_forward);
-      layers_.push_back(layer);
-    }
-  }
-
-  int64_t vocabulary() const override { return fields_.vocab_size; }
-
-  std::vector<LayerStateShape> state_shapes() const override {
-    std::vector<LayerStateShape> states(layers_.size());
-    for (size_t l = 0; l < states.size(); ++l)
-      fields_.layers[l].is_attention ? add_state(states[l], fields_.attention) : add_state(states[l], fields_.mixer);
-    return states;
-  }
-
-  void forward(Pass& pass) const override {
-    ResidualStream h(pass, embed(pass, ends_), {fields_.epsilon});
-    const Matrix x = pass.buffer(fields_.hidden_size, "block output");
-    for (size_t l = 0; l < layers_.size(); ++l) {
-      const Layer& layer = layers_[l];
-      const auto index = static_cast<int64_t>(l);
-      const std::string name = "layers." + std::to_string(l) + ".";
-
-      const Matrix n = h.normed(layer.norm, name + "norm");
-      if (fields_.layers[l].is_attention)
-        attention_block(pass, fields_.attention, layer.attention, name + "attn.", index, n, x);
-      else
-        mamba_mixer(pass, fields_.mixer, layer.mixer, name + "mixer.", index, n, x);
-      h.add(x, name + "mixed");
-
-      const Matrix m = h.normed(layer.ff_norm, name + "ff_norm");
-      if (fields_.layers[l].is_routed)
-        experts(pass, fields_.experts, layer.experts, name + "ff.", m, x);
-      else
-        feed_forward(pass, fields_.feed_forward, layer.feed_forward, name + "ff.", m, x);
-      h.add(x, name + "out");
-    }
-    logits(pass, h.normed(norm_f_, "norm_f"), ends_);
-  }
-
- private:
-  struct Layer {
-    Weight norm, ff_norm;
-    MambaMixerWeights mixer;
-    AttentionWeights attention;
-    ExpertsWeights experts;
-    FeedForwardWeights feed_forward;
-  };
-  JambaFields fields_;
-  TokenEnds ends_;
-  Weight norm_f_;
-  std::vector<Layer> layers_;
-};
-
-}  // namespace
-
 std::unique_ptr<Network> make_jamba(const ModelConfig& config, Weights& weights) {
-  return std::make_unique<Jamba>(jamba_fields(config), weights);
+  const JambaFields fields = jamba_fields(config);
+  HybridModel model{.vocabulary = fields.vocab_size,
+                    .ends = token_ends(weights, "model.embed_tokens.weight"),
+                    .norm_f = weights.at("model.final_layernorm.weight"),
+                    .norm = {fields.epsilon}};
+  for (const JambaLayer& layer : fields.layers) {
+    const std::string prefix = "model.layers." + std::to_string(model.layers.size()) + ".",
+                      widening = prefix + "feed_forward.";
+    const Branch mixer = layer.is_attention ? attention_branch(weights, prefix + "self_attn.", fields.attention)
+                                            : mixer_branch(weights, prefix + "mamba.", fields.mixer);
+    const Branch widened = layer.is_routed ? experts_branch(weights, widening, fields.experts)
+                                           : feed_forward_branch(weights, widening, fields.feed_forward);
+    model.layers.push_back({{weights.at(prefix + "input_layernorm.weight"), "norm", mixer, "mixed"},
+                            {weights.at(prefix + "pre_ff_layernorm.weight"), "ff_norm", widened, "out"}});
+  }
+  return make_hybrid_network(std::move(model));
 }
 
 void check_jamba(const ModelConfig& config) {

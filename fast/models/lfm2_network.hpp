@@ -1,4 +1,4 @@
-// Lfm2Network: the forward pass of LFM2 and LFM2-MoE (models.md M8, M9).
+// make_lfm2_network: the layers of LFM2 and LFM2-MoE (models.md M8, M9) as a hybrid network.
 //
 //     h += {short_conv | attention}(operator_norm(h));  h += {dense | experts}(ffn_norm(h)), L times; then
 //     embedding_norm, which is the last norm, and the head, the embedding where tied

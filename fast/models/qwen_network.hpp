@@ -1,4 +1,4 @@
-// QwenNetwork: the forward pass of Qwen3-Next, Qwen3.5 and Qwen3.5-MoE (models.md M11 to M13).
+// make_qwen_network: the layers of Qwen3-Next, Qwen3.5 and Qwen3.5-MoE (models.md M11 to M13) as a hybrid network.
 //
 //     h += mixer or attention (norm(h));  h += feed-forward part(norm(h));  then norm_f and the head
 //
