@@ -21,6 +21,7 @@
 #include "reference/ops/rms_norm.hpp"
 #include "reference/ops/selective_scan.hpp"
 #include "reference/ops/ssd.hpp"
+#include "reference/row_op_entries.hpp"
 #include "reference/tensor.hpp"
 
 namespace assay::reference {
@@ -146,6 +147,10 @@ constexpr OpEntry kOps[] = {
     {"argmax", run_argmax},
     {"gather_rows", run_gather_rows},
     {"gather_columns", run_gather_columns},
+    {"top_log_probs", run_top_log_probs},
+    {"mask_rows", run_mask_rows},
+    {"residual_add", run_residual_add},
+    {"silu_gate", run_silu_gate},
 };
 
 }  // namespace

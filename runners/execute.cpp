@@ -14,6 +14,7 @@
 #include "runners/hollow.hpp"
 #include "runners/judge_low.hpp"
 #include "runners/leg_run.hpp"
+#include "runners/output_digest.hpp"
 
 namespace assay {
 
@@ -43,6 +44,14 @@ std::string reason_of(const golden::Finding& first, const std::string& leg) {
   if (first.what == "bits") return fmt::format("{} differs in leg {}", first.probe, leg);
   if (first.probe.starts_with("weights")) return fmt::format("{} in leg {}: {}", first.probe, leg, first.detail);
   return fmt::format("{} of {} out of bounds in leg {}", first.what, first.probe, leg);
+}
+
+// Terms of the longest sum of a linear map: the last dimension of every matrix.
+int64_t longest_sum(const ModelConfig& config) {
+  int64_t longest = 0;
+  for (const WeightSpec& weight : model_spec(config.model).weights(config))
+    if (weight.shape.size() > 1) longest = std::max(longest, weight.shape.back());
+  return longest;
 }
 
 bool wants_capture(const LegPlan& plan) {
@@ -100,9 +109,10 @@ std::string Execution::hollow(Model& model, const ModelConfig& config, const std
 }
 
 std::vector<std::string> Execution::run_beams(Model& model, const ModelConfig& config, const LegPlan& plan,
-                                              Judge& judge) {
+                                              Judge& judge, OutputDigest& outputs) {
   const LegOptions options{wants_capture(plan), false};
   const AfterCall after_call = [&](const CallRecord& record, const std::vector<RowPlan>& rows, const Session& session) {
+    outputs.add(record.trace);
     return judge.after_call(plan, record, rows, session);
   };
   const auto run_whole = [&](const LegTrace& found, const std::string& name, CacheKind cache, const auto& judge_whole) {
@@ -134,7 +144,7 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
     for (const RowPlan& row : plan.rows) digests.insert(row.golden->digest);
   verdict.golden_digests.assign(digests.begin(), digests.end());
 
-  golden::Rule rule = rule_;
+  golden::Rule rule = golden::at_width(rule_, longest_sum(config));
   if (test_case.bound) rule.factor = test_case.bound->factor;
   const std::vector<ProbeSpec> probes = model_spec(config.model).probes(config);
   Judge exact(probes, rule, evidence != nullptr);
@@ -147,6 +157,7 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
   std::map<std::string, int64_t> ran;  // expansions of each leg that ran
   std::string refused, fallback;
   Model* model = nullptr;  // that the last leg ran on
+  OutputDigest outputs;
 
   for (const LegPlan& plan : plans) {
     ran.try_emplace(plan.leg->name, 0);
@@ -158,13 +169,14 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
       const LegOptions options{is_exact || wants_capture(plan), is_exact || is_named_in(test_case.agree, plan),
                                [&] { judge.take({.first = loaded.reads.after_forward(loaded.model)}, plan.name); }};
       if (plan.leg->beams) {
-        kernels.push_back({plan.forms, run_beams(*model, config, plan, exact)});
+        kernels.push_back({plan.forms, run_beams(*model, config, plan, exact, outputs)});
         ++ran[plan.leg->name];
         if (judge.tally().first) break;
         continue;
       }
       LegTrace trace = run_leg(*model, plan, options,
                                [&](const CallRecord& record, const std::vector<RowPlan>& rows, const Session& session) {
+                                 outputs.add(record.trace);
                                  return judge.after_call(plan, record, rows, session);
                                });
       ++ran[plan.leg->name];
@@ -191,6 +203,7 @@ void Execution::run_case(const Case& test_case, const ModelConfig& config, Verdi
                a.plan->name + " = " + b.plan->name);
   });
 
+  verdict.outputs = outputs.text();
   const golden::Tally& tally = judge.tally();
   verdict.used = tally.used;
   verdict.used_by = tally.used_by;

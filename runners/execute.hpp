@@ -14,6 +14,7 @@
 #include "runners/goldens.hpp"
 #include "runners/judge.hpp"
 #include "runners/leg_models.hpp"
+#include "runners/output_digest.hpp"
 #include "runners/verdict.hpp"
 
 namespace assay {
@@ -31,7 +32,8 @@ class Execution {
  private:
   LegModels::Loaded load(const Case& test_case, const ModelConfig& config, const LegPlan& plan, LegJudge& judge);
   // A leg with beams and the whole runs of what it found; ids of the kernels that ran.
-  std::vector<std::string> run_beams(Model& model, const ModelConfig& config, const LegPlan& plan, Judge& judge);
+  std::vector<std::string> run_beams(Model& model, const ModelConfig& config, const LegPlan& plan, Judge& judge,
+                                     OutputDigest& outputs);
   void run_case(const Case& test_case, const ModelConfig& config, Verdict& verdict, Evidence* evidence);
   std::string hollow(Model& model, const ModelConfig& config, const std::vector<LegPlan>& plans);  // why, or empty
 

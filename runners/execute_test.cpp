@@ -43,6 +43,7 @@ TEST_F(Executing, AnHonestSubjectPasses) {
   EXPECT_EQ(v.probes, 21);  // embed, 9 in each of 2 layers, norm_f, logits
   EXPECT_LT(v.used, 0.05);  // the goldens are its own numbers; only norms are summed in another order
   EXPECT_FALSE(v.golden_digests.empty());
+  EXPECT_EQ(v.outputs.size(), 16u);
 }
 
 TEST_F(Executing, TheFirstWrongProbeIsNamed) {

@@ -83,7 +83,11 @@ class Run {
     std::vector<CaseGroup> groups;
     for (const auto& subject : subjects_) {
       const std::string& name = subject->capabilities().name;
-      std::string model;  // of the last group; cases come sorted by model
+      std::string last;  // group; cases come sorted by model and, of ops, by op
+      // Ops have no model in common to build: where groups run at once, each op is one.
+      const auto group_of = [apart = limit(*subject) > 1](const Case& test_case) {
+        return apart && test_case.is_op_case() ? test_case.model + "." + test_case.aspect : test_case.model;
+      };
       for (const Case* test_case : selection_.cases) {
         if (!earlier_.only.empty() && !earlier_.only.contains({name, test_case->id})) continue;
         ++selected_;
@@ -92,8 +96,9 @@ class Run {
           rows_.push_back(*row->second);
           continue;
         }
-        if (model != test_case->model) groups.push_back({subject->beside(test_case->model), {}, limit(*subject)});
-        model = test_case->model;
+        const std::string group = group_of(*test_case);
+        if (last != group) groups.push_back({subject->beside(group), {}, limit(*subject)});
+        last = group;
         groups.back().cases.push_back(test_case);
       }
     }

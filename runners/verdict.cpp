@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "cases/spec/error.hpp"
 #include "golden/signature.hpp"
@@ -147,6 +148,7 @@ json to_json(const Verdict& v) {
               {"kernels", v.kernels},
               {"case_digest", v.case_digest},
               {"golden_digests", v.golden_digests},
+              {"outputs", v.outputs},
               {"repeats", v.repeats},
               {"repeat", v.repeat}};
   if (v.skip) row["skip"] = skip_name(*v.skip);
@@ -178,6 +180,7 @@ Verdict verdict_from_json(const json& row) {
   v.kernels = texts("kernels");
   v.case_digest = text("case_digest");
   v.golden_digests = texts("golden_digests");
+  v.outputs = text("outputs");
   v.repeats = row.at("repeats").get<int64_t>();
   v.repeat = text("repeat");
   if (row.contains("skip")) v.skip = skip_from_name(text("skip"));
@@ -194,10 +197,12 @@ Verdict combine(const std::vector<Verdict>& repetitions) {
   });
   std::map<Status, int> counts;
   double least_used = result.used;
+  std::set<std::string> outputs;
   result.seconds = 0;
   for (const Verdict& v : repetitions) {
     ++counts[v.status];
     least_used = std::min(least_used, v.used);
+    outputs.insert(v.outputs);
     result.seconds += v.seconds;
   }
   result.repeats = static_cast<int64_t>(repetitions.size());
@@ -212,9 +217,10 @@ Verdict combine(const std::vector<Verdict>& repetitions) {
     result.reason = seen + (result.reason.empty() ? "" : "; " + result.reason);
     result.status = Status::kFlaky;
     result.signature = signature_of(result);
-  } else if (least_used != result.used) {
+  } else if (outputs.size() > 1) {
     result.notes.push_back(
-        fmt::format("repetitions are not equal bit for bit: used {:.3g} to {:.3g}", least_used, result.used));
+        fmt::format("repetitions are not equal bit for bit: {} outputs in {} runs, used {:.3g} to {:.3g}",
+                    outputs.size(), repetitions.size(), least_used, result.used));
   }
   return result;
 }

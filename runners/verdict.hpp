@@ -62,6 +62,7 @@ struct Verdict {
   std::vector<std::string> kernels;
   std::string case_digest;
   std::vector<std::string> golden_digests;
+  std::string outputs;  // OutputDigest of every call; empty where none was made
   int64_t repeats = 1;
   std::string repeat;  // a command line that runs this again
 };
@@ -73,7 +74,8 @@ std::string signature_of(const Verdict& verdict);
 nlohmann::json to_json(const Verdict& verdict);  // without "kind"; non-finite numbers as strings
 Verdict verdict_from_json(const nlohmann::json& row);
 
-// FLAKY where the statuses of several runs of one case differ, else the run that used most of its bound.
+// FLAKY where the statuses of several runs of one case differ, else the run that used most of its bound, with a note
+// where their outputs are not equal bit for bit.
 Verdict combine(const std::vector<Verdict>& repetitions);
 
 }  // namespace assay

@@ -126,6 +126,8 @@ TEST(Combine, DifferingStatusesAreFlaky) {
   Verdict other = pass;
   other.used = 0.2;
   EXPECT_EQ(combine({pass, other}).used, 0.2);
+  EXPECT_TRUE(combine({pass, other}).notes.empty());
+  other.outputs = "0123456789abcdef";
   EXPECT_EQ(combine({pass, other}).notes.size(), 1U) << "not equal bit for bit, and said so";
 }
 

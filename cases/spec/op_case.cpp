@@ -173,6 +173,11 @@ OpCase parse_op_case(const Json& document, const fs::path& file, const std::stri
   result.seed = document.at("seed").get<uint64_t>();
   result.forms = forms_of(document, file);
   if (document.contains("bound")) result.factor = document.at("bound").at("factor").get<double>();
+  result.sample = document.value("sample", std::vector<std::string>{});
+  for (const std::string& size : result.sample)
+    if (!contains(spec.sizes, size))
+      throw InputError(file.string() + " /sample", fmt::format("{} has no size '{}'", op, size),
+                       "nearest: " + nearest_list(size, spec.sizes));
   const Json ranges = document.value("ranges", Json::object());
   for (const auto& [name, range] : ranges.items()) {
     const std::string where = file.string() + " /ranges/" + name;

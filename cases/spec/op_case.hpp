@@ -37,6 +37,8 @@ struct OpCase {
   std::map<std::string, std::pair<double, double>> ranges;
   uint64_t seed = 0;
   double factor = 0;  // bound override; 0 = the usual factor
+  // Sizes of which the reference computes some entries only, those that an offset reaches last or wraps at.
+  std::vector<std::string> sample;
   std::filesystem::path file;
   std::string digest;
 };

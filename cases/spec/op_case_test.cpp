@@ -93,6 +93,9 @@ TEST(OpCase, WrongFilesAreRefusedByPlace) {
   text = document(right);
   text["forms"] = "chunked";
   expect_parts(refusal(text, "rms_norm"), {"/forms", "[\"chunked\"]"});
+  text = document(right);
+  text["sample"] = {"W"};
+  expect_parts(refusal(text, "rms_norm"), {"/sample", "no size 'W'"});
   expect_parts(refusal(document(right), "rms_norms"), {"rms_norms", "rms_norm"});
 }
 

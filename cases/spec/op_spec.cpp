@@ -15,11 +15,16 @@ OpTensor optional(const std::string& name, std::vector<std::string> sizes, DType
   return {.name = name, .sizes = std::move(sizes), .dtype = dtype, .is_optional = true};
 }
 
+// int64 entries of another size, from 0.
+OpTensor entries_of(const std::string& size, const std::string& name, std::vector<std::string> sizes) {
+  return {.name = name, .sizes = std::move(sizes), .dtype = DType::kI64, .indexes = size};
+}
+
 std::vector<OpSpec> make_specs() {
   std::vector<OpSpec> specs;
   specs.push_back({.name = "embedding",
                    .sizes = {"B", "L", "V", "H"},
-                   .inputs = {given("ids", {"B", "L"}, DType::kI64), given("weight", {"V", "H"})},
+                   .inputs = {entries_of("V", "ids", {"B", "L"}), given("weight", {"V", "H"})},
                    .outputs = {given("y", {"B", "L", "H"})}});
   specs.push_back({.name = "linear",
                    .sizes = {"T", "in", "out"},
@@ -117,14 +122,13 @@ std::vector<OpSpec> make_specs() {
                    .outputs = {given("routing", {"T", "E"})},
                    .attributes = {"router", "chosen", "normalises", "epsilon", "scaling", "groups", "chosen_groups"},
                    .divides = {{"groups", "E"}}});
-  specs.push_back(
-      {.name = "experts",
-       .sizes = {"T", "k", "E", "X", "R", "F"},
-       .inputs = {given("x", {"T", "X"}), given("ids", {"T", "k"}, DType::kI64), given("weights", {"T", "k"}),
-                  given("first", {"E", "R", "X"}), given("down", {"E", "X", "F"})},
-       .outputs = {given("y", {"T", "X"})},
-       .attributes = {"activation"},
-       .divides = {{"F", "R"}}});
+  specs.push_back({.name = "experts",
+                   .sizes = {"T", "k", "E", "X", "R", "F"},
+                   .inputs = {given("x", {"T", "X"}), entries_of("E", "ids", {"T", "k"}), given("weights", {"T", "k"}),
+                              given("first", {"E", "R", "X"}), given("down", {"E", "X", "F"})},
+                   .outputs = {given("y", {"T", "X"})},
+                   .attributes = {"activation"},
+                   .divides = {{"F", "R"}}});
   specs.push_back({.name = "feed_forward",
                    .sizes = {"T", "F"},
                    .inputs = {given("gate", {"T", "F"}), optional("up", {"T", "F"})},
@@ -143,11 +147,27 @@ std::vector<OpSpec> make_specs() {
       {.name = "argmax", .sizes = {"T", "V"}, .inputs = {given("x", {"T", "V"})}, .outputs = {given("y", {"T"})}});
   specs.push_back({.name = "gather_rows",
                    .sizes = {"R", "B", "I", "W"},
-                   .inputs = {given("x", {"R", "I", "W"}), given("source", {"B"}, DType::kI64)},
+                   .inputs = {given("x", {"R", "I", "W"}), entries_of("R", "source", {"B"})},
                    .outputs = {given("y", {"B", "I", "W"})}});
   specs.push_back({.name = "gather_columns",
                    .sizes = {"T", "X", "W"},
-                   .inputs = {given("x", {"T", "X"}), given("index", {"W"}, DType::kI64)},
+                   .inputs = {given("x", {"T", "X"}), entries_of("X", "index", {"W"})},
+                   .outputs = {given("y", {"T", "W"})}});
+  specs.push_back({.name = "top_log_probs",
+                   .sizes = {"T", "V", "k"},
+                   .inputs = {given("x", {"T", "V"})},
+                   .outputs = {given("values", {"T", "k"}), given("ids", {"T", "k"})}});
+  specs.push_back({.name = "mask_rows",
+                   .sizes = {"B", "L", "W"},
+                   .inputs = {given("x", {"B", "L", "W"}), given("mask", {"B", "L"}, DType::kU8)},
+                   .outputs = {given("y", {"B", "L", "W"})}});
+  specs.push_back({.name = "residual_add",
+                   .sizes = {"T", "W"},
+                   .inputs = {given("x", {"T", "W"}), given("residual", {"T", "W"})},
+                   .outputs = {given("y", {"T", "W"})}});
+  specs.push_back({.name = "silu_gate",
+                   .sizes = {"T", "W"},
+                   .inputs = {given("x", {"T", "W"}), given("z", {"T", "W"})},
                    .outputs = {given("y", {"T", "W"})}});
   return specs;
 }

@@ -17,11 +17,13 @@ struct OpTensor {
   DType dtype = DType::kF32;
   bool is_optional = false;  // input: may be left out
   std::string with;          // output: computed only if this input is given; empty = always
+  std::string indexes;       // int64 input: the size of which its elements are entries; empty = none
 };
 
 struct OpSpec {
   std::string name;
-  std::vector<std::string> sizes;  // in the order in which a shape is written
+  // In the order in which a shape is written. One that no input has (how many are wanted) goes along as an attribute.
+  std::vector<std::string> sizes;
   std::vector<OpTensor> inputs, outputs;
   std::vector<std::string> attributes;
   std::vector<std::pair<std::string, std::string>> divides;  // {"G", "Nh"}: the first divides the second

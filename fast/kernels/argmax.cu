@@ -1,6 +1,6 @@
 #include "fast/kernels/argmax.hpp"
+#include "fast/kernels/candidate.cuh"
 #include "fast/kernels/launch.cuh"
-#include "fast/kernels/order_key.hpp"
 #include "fast/kernels/require.hpp"
 #include "fast/kernels/storage.cuh"
 
@@ -9,23 +9,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kPart = 8192;  // elements of a block
-
-using Candidate = unsigned long long;  // key of the value above, complement of the place below: the larger one wins
-
-__device__ inline Candidate larger(Candidate a, Candidate b) { return a > b ? a : b; }
-
-// In all threads. partial: one for each warp.
-__device__ inline Candidate largest_of_block(Candidate value, Candidate* partial) {
-#pragma unroll
-  for (int offset = kWarp / 2; offset > 0; offset /= 2)
-    value = larger(value, __shfl_xor_sync(kFullWarp, value, offset));
-  __syncthreads();  // an earlier call's have been read
-  if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
-  __syncthreads();
-#pragma unroll
-  for (int w = 0; w < kThreads / kWarp; ++w) value = larger(value, partial[w]);
-  return value;
-}
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) argmax_part_kernel(ArgmaxParams<T> p, Candidate* candidates) {
@@ -36,10 +19,9 @@ __global__ void __launch_bounds__(kThreads) argmax_part_kernel(ArgmaxParams<T> p
     const int64_t end = min(first + kPart, p.width);
     Candidate best = 0;
     for (int64_t i = first + threadIdx.x; i < end; i += kThreads) {
-      const Candidate key = order_key(to_float(p.x[row * p.x_stride + i]));
-      best = larger(best, key << 32 | (0xffffffffu - static_cast<uint32_t>(i)));
+      best = larger(best, make_candidate(to_float(p.x[row * p.x_stride + i]), i));
     }
-    best = largest_of_block(best, partial);
+    best = largest_of_block<kThreads>(best, partial);
     if (threadIdx.x == 0) candidates[item] = best;
   }
 }
@@ -51,8 +33,8 @@ __global__ void __launch_bounds__(kThreads) argmax_combine_kernel(ArgmaxParams<T
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     Candidate best = 0;
     for (int64_t i = threadIdx.x; i < parts; i += kThreads) best = larger(best, candidates[row * parts + i]);
-    best = largest_of_block(best, partial);
-    if (threadIdx.x == 0) p.y[row] = 0xffffffffu - static_cast<uint32_t>(best);
+    best = largest_of_block<kThreads>(best, partial);
+    if (threadIdx.x == 0) p.y[row] = place_of(best);
   }
 }
 

@@ -20,7 +20,9 @@
 //
 // requires  nkv divides nq; 1 <= hd, hdv <= 256; P + L <= C <= 2^30; mask_stride >= P + L
 // cost      bytes: ((L nq + T nkv) (hd + hdv)) B sizeof(T), T = P + L; flops: 2 B nq (hd + hdv) (L P + L (L + 1) / 2)
-// numerics  float32, sums in a fixed order, exp within 1 ulp; the softmax's sum divides at the end
+// numerics  float32, sums in a fixed order, exp within 1 ulp; the softmax's sum divides at the end. The keys of a stage
+//           (prefill: 16; decode: those of a thread in a step) are summed by themselves and then added: at 8192 keys a
+//           quarter of the error of one sum over all of them
 // source    models.md B8; Milakov & Gimelshein 2018 (running softmax), Dao et al. 2022 (tiles of it)
 // twin      reference/ops/attention.hpp
 #pragma once

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / kWarp;
+constexpr int kMostParts = kEnoughBlocks;
 constexpr int kLanesPerKey = 8;  // a warp reads four keys at a time, 128 neighbouring bytes of each
 
 // kWidth: elements of an access; kRows: rows that a block keeps, at least as many as there are.
@@ -128,22 +129,25 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int pass = 0; pass < kPasses; ++pass) {
         const int d = (pass * kThreads + value_lane) * kWidth;
+        // A step by itself, then onto the sum: the rounding of thousands of keys, one after the other, would pile up.
+        float part[kRows][kWidth] = {};
+        if (d < p.value_width) {
+#pragma unroll 4
+          for (int at = value_key; at < kSplitKeys; at += value_keys) {
+            if (key + at >= end) break;
+            float v[kWidth];
+            load_pack<kWidth>(values + (key + at) * p.value_width + d, v);
+#pragma unroll
+            for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+              for (int i = 0; i < kWidth; ++i) part[r][i] = fmaf(weights[r][at], v[i], part[r][i]);
+            }
+          }
+        }
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
 #pragma unroll
-          for (int i = 0; i < kWidth; ++i) result[pass][r][i] *= fade[r];
-        }
-        if (d >= p.value_width) continue;
-#pragma unroll 4
-        for (int at = value_key; at < kSplitKeys; at += value_keys) {
-          if (key + at >= end) break;
-          float v[kWidth];
-          load_pack<kWidth>(values + (key + at) * p.value_width + d, v);
-#pragma unroll
-          for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-            for (int i = 0; i < kWidth; ++i) result[pass][r][i] = fmaf(weights[r][at], v[i], result[pass][r][i]);
-          }
+          for (int i = 0; i < kWidth; ++i) result[pass][r][i] = fmaf(result[pass][r][i], fade[r], part[r][i]);
         }
       }
       __syncthreads();
@@ -179,9 +183,12 @@ __global__ void __launch_bounds__(kThreads)
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     attention_combine_kernel(AttentionParams<T> p, AttentionSplit split, AttentionParts parts) {
+  __shared__ float weight[kMostParts];
+  __shared__ float partial[kWarp];
+  const int thread = static_cast<int>(threadIdx.x);
   const int64_t group = p.heads / p.kv_heads;
   const int64_t columns = past_of(p) + p.length;
-  const int64_t count = ceil_div(columns, split.columns_of_one(columns));
+  const int count = static_cast<int>(ceil_div(columns, split.columns_of_one(columns)));
   for (int64_t item = blockIdx.x; item < p.batch * p.kv_heads * split.rows; item += gridDim.x) {
     const int64_t pair = item / split.rows;
     const int64_t row = item - pair * split.rows;
@@ -193,17 +200,21 @@ __global__ void __launch_bounds__(kThreads)
     const float* value = parts.value + item * split.parts * p.value_width;
     T* y = p.y + ((batch * p.length + l) * p.heads + kv_head * group + row - l * group) * p.value_width;
     float most = kUnseen;
-    for (int64_t i = 0; i < count; ++i) most = part_most[i] > most ? part_most[i] : most;
-    for (int64_t d = threadIdx.x; d < p.value_width; d += kThreads) {
-      float total = 0, sum = 0;
-#pragma unroll 4
-      for (int64_t i = 0; i < count; ++i) {
-        const float weight = precise_exp(part_most[i] - most);
-        sum = fmaf(weight, part_sum[i], sum);
-        total = fmaf(weight, value[i * p.value_width + d], total);
-      }
+    for (int i = thread; i < count; i += kThreads) most = part_most[i] > most ? part_most[i] : most;
+    most = max_block(most, partial);
+    float sum = 0;
+    for (int i = thread; i < count; i += kThreads) {
+      weight[i] = precise_exp(part_most[i] - most);
+      sum = fmaf(weight[i], part_sum[i], sum);
+    }
+    sum = sum_block(sum, partial);  // its barriers also show every thread the weights
+    for (int d = thread; d < p.value_width; d += kThreads) {
+      float total = 0;
+#pragma unroll 16
+      for (int i = 0; i < count; ++i) total = fmaf(weight[i], value[i * p.value_width + d], total);
       y[d] = from_float<T>(total / sum);
     }
+    __syncthreads();  // the weights have been read
   }
 }
 

@@ -220,7 +220,18 @@ __global__ void __launch_bounds__(kTileThreads, kPacks == 1 ? 2 : 1) attention_p
         } else if (key + kKeyTile < end) {
           read_keys(key + kKeyTile, 0);
         }
-        multiply_tile<kValueDepth, kOwn, kPacks>(weights + k * kRowPitch, kRowPitch, staged, kPitch, result);
+        // A stage by itself, then onto the sum: the rounding of thousands of keys, one after the other, would pile up.
+#pragma unroll
+        for (int band = 0; band < kPacks; ++band) {
+          float part[kOwn][4] = {};
+          multiply_tile<kValueDepth, kOwn, 1>(weights + k * kRowPitch, kRowPitch, staged + band * kTileBand, kPitch,
+                                              part);
+#pragma unroll
+          for (int i = 0; i < kOwn; ++i) {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) result[i][4 * band + j] += part[i][j];
+          }
+        }
       }
     }
 

@@ -78,4 +78,10 @@ void OpInputs::finish() const {
     if (!asked_attributes_.contains(name)) refuse(name, "this op has no such attribute");
 }
 
+double unread_bytes(const HostTensor& ids, int64_t count, int64_t width) {
+  const auto values = ids.values<int64_t>();
+  const std::set<int64_t> read(values.begin(), values.end());
+  return 4.0 * static_cast<double>(count - static_cast<int64_t>(read.size())) * static_cast<double>(width);
+}
+
 }  // namespace assay::fast

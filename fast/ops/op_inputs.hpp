@@ -45,4 +45,8 @@ class OpInputs {
   double input_bytes_ = 0;
 };
 
+// Bytes of a float32 table that no id names, which counted as an input but are not read: of `count` entries of `width`
+// elements.
+double unread_bytes(const HostTensor& ids, int64_t count, int64_t width);
+
 }  // namespace assay::fast

@@ -134,6 +134,9 @@ void prepare_kv_append(Preparation& prepare) {
   };
   p.k_cache = copied("k_cache", k_cache, p.width);
   p.v_cache = copied("v_cache", v_cache, p.value_width);
+  // What is appended is read and written; of the caches nothing else moves.
+  const int64_t other = p.batch * p.kv_heads * (2 * p.capacity - p.length) * (p.width + p.value_width);
+  prepare.op.bytes -= 4.0 * static_cast<double>(other);
   prepare.op.launch = [&context = prepare.context, p] {
     kv_append(p, context.stream());
     context.record(kv_append_id(p));

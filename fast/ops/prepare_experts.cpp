@@ -64,6 +64,7 @@ void prepare_experts(Preparation& prepare) {
   prepare.context.synchronize("upload of the chosen experts");  // the host's copy goes with this function
   p.experts = on_device.data;
   p.y = prepare.output("y", {p.tokens, p.width});
+  prepare.op.bytes -= unread_bytes(prepare.call.required("ids"), p.count, (in.size('R') + p.hidden_width) * p.width);
   prepare.op.flops = 2.0 * static_cast<double>(p.tokens * p.chosen) * static_cast<double>(p.hidden_width * p.width) *
                      (p.is_gated ? 3 : 2);
   const bool is_gemv = prepare.call.form == "gemv";

@@ -13,8 +13,29 @@
 #include "fast/kernels/gather_rows.hpp"
 #include "fast/kernels/scaled_add.hpp"
 #include "fast/kernels/shared_gate.hpp"
+#include "fast/kernels/top_log_probs.hpp"
 
 namespace assay::fast {
+
+namespace {
+
+// Outputs are float32: places below `limit` are looked up in the table of the first numbers.
+EmbeddingParams<float> as_numbers(Preparation& prepare, const int64_t* places, const std::string& name, Shape shape,
+                                  int64_t limit) {
+  std::vector<float> numbers(static_cast<size_t>(limit));
+  std::iota(numbers.begin(), numbers.end(), 0.0f);
+  EmbeddingParams<float> lookup;
+  lookup.weight =
+      upload<float>(prepare.arena, HostTensor({limit, 1}, numbers), "numbers", prepare.context.stream()).data;
+  lookup.ids = places;
+  lookup.tokens = element_count(shape);
+  lookup.y = prepare.output(name, std::move(shape));
+  lookup.vocabulary = limit;
+  lookup.width = 1;
+  return lookup;
+}
+
+}  // namespace
 
 void prepare_feed_forward(Preparation& prepare) {
   OpInputs& in = prepare.in;
@@ -87,22 +108,34 @@ void prepare_argmax(Preparation& prepare) {
   p.rows = in.size('T');
   p.width = p.x_stride = in.size('V');
   p.y = allocate<int64_t>(prepare.arena, {p.rows}, "places").data;
-  // Outputs are float32: the places are looked up in the table of the first V numbers.
-  std::vector<float> numbers(static_cast<size_t>(p.width));
-  std::iota(numbers.begin(), numbers.end(), 0.0f);
-  EmbeddingParams<float> lookup;
-  lookup.weight =
-      upload<float>(prepare.arena, HostTensor({p.width, 1}, numbers), "numbers", prepare.context.stream()).data;
-  lookup.ids = p.y;
-  lookup.y = prepare.output("y", {p.rows});
-  lookup.tokens = p.rows;
-  lookup.vocabulary = p.width;
-  lookup.width = 1;
+  const EmbeddingParams<float> lookup = as_numbers(prepare, p.y, "y", {p.rows}, p.width);
   prepare.op.launch = [&context = prepare.context, &arena = prepare.arena, p, lookup]() mutable {
     Scratch scratch(arena);
     p.workspace = arena.allocate(static_cast<int64_t>(argmax_workspace_bytes(p)), "argmax workspace");
     argmax(p, context.stream());
     context.record(argmax_id(p));
+    embedding(lookup, context.stream());
+    context.record(embedding_id(lookup));
+    scratch.close();
+  };
+}
+
+void prepare_top_log_probs(Preparation& prepare) {
+  OpInputs& in = prepare.in;
+  TopLogProbsParams<float> p;
+  p.x = in.required("x", "TV");
+  p.chosen = in.count_attribute("k", 1);
+  in.finish();
+  p.rows = in.size('T');
+  p.width = p.x_stride = in.size('V');
+  p.values = prepare.output("values", {p.rows, p.chosen});
+  p.ids = allocate<int64_t>(prepare.arena, {p.rows, p.chosen}, "places").data;
+  const EmbeddingParams<float> lookup = as_numbers(prepare, p.ids, "ids", {p.rows, p.chosen}, p.width);
+  prepare.op.launch = [&context = prepare.context, &arena = prepare.arena, p, lookup]() mutable {
+    Scratch scratch(arena);
+    p.workspace = arena.allocate(static_cast<int64_t>(top_log_probs_workspace_bytes(p)), "top_log_probs workspace");
+    top_log_probs(p, context.stream());
+    context.record(top_log_probs_id(p));
     embedding(lookup, context.stream());
     context.record(embedding_id(lookup));
     scratch.close();
@@ -122,6 +155,7 @@ void prepare_gather_rows(Preparation& prepare) {
   if (in.largest_id() >= p.source_rows)
     in.refuse("source", std::to_string(in.largest_id()) + " is none of " + std::to_string(p.source_rows) + " rows");
   p.y = prepare.output("y", {p.rows, p.inner, p.width});
+  prepare.op.bytes -= unread_bytes(prepare.call.required("source"), p.source_rows, p.inner * p.width);
   prepare.op.launch = [&context = prepare.context, p] {
     gather_rows(p, context.stream());
     context.record(gather_rows_id(p));
@@ -145,6 +179,7 @@ void prepare_gather_columns(Preparation& prepare) {
                  [](int64_t id) { return static_cast<int32_t>(id); });
   p.index = upload<int32_t>(prepare.arena, index, "index", prepare.context.stream()).data;
   p.y = prepare.output("y", {p.rows, p.width});
+  prepare.op.bytes -= unread_bytes(prepare.call.required("index"), p.source_width, p.rows);
   prepare.op.launch = [&context = prepare.context, p] {
     gather_columns(p, context.stream());
     context.record(gather_columns_id(p));

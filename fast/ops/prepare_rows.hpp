@@ -11,5 +11,6 @@ void prepare_shared_gate(Preparation& prepare);
 void prepare_argmax(Preparation& prepare);
 void prepare_gather_rows(Preparation& prepare);
 void prepare_gather_columns(Preparation& prepare);
+void prepare_top_log_probs(Preparation& prepare);
 
 }  // namespace assay::fast

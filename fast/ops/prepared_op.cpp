@@ -12,6 +12,7 @@
 #include "fast/models/forms.hpp"
 #include "fast/ops/preparation.hpp"
 #include "fast/ops/prepare_attention.hpp"
+#include "fast/ops/prepare_elementwise.hpp"
 #include "fast/ops/prepare_experts.hpp"
 #include "fast/ops/prepare_gated.hpp"
 #include "fast/ops/prepare_rows.hpp"
@@ -32,6 +33,7 @@ void prepare_embedding(Preparation& prepare) {
   p.tokens = in.size('B') * in.size('L');
   p.vocabulary = in.size('V');
   p.width = in.size('H');
+  prepare.op.bytes -= unread_bytes(prepare.call.required("ids"), p.vocabulary, p.width);
   prepare.op.launch = [&context = prepare.context, p] {
     embedding(p, context.stream());
     context.record(embedding_id(p));
@@ -221,6 +223,10 @@ constexpr OpEntry kOps[] = {
     {"argmax", prepare_argmax},
     {"gather_rows", prepare_gather_rows},
     {"gather_columns", prepare_gather_columns},
+    {"top_log_probs", prepare_top_log_probs},
+    {"mask_rows", prepare_mask_rows},
+    {"residual_add", prepare_residual_add},
+    {"silu_gate", prepare_silu_gate},
 };
 
 }  // namespace

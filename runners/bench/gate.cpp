@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <set>
 
 #include "runners/ops/compare_op.hpp"
 
 namespace assay::bench {
 
 namespace {
-
-bool is_cut(const std::string& size) { return size == "B" || size == "L" || size == "T"; }
 
 bool has_size(const OpTensor& tensor, const std::string& size) {
   return std::find(tensor.sizes.begin(), tensor.sizes.end(), size) != tensor.sizes.end();
@@ -27,40 +25,38 @@ std::string failure(const golden::Finding& first) {
 
 }  // namespace
 
-HostTensor part_of(const HostTensor& whole, const OpTensor& tensor, const OpPoint& part) {
-  size_t leading = 0;
-  while (leading < tensor.sizes.size() && is_cut(tensor.sizes[leading])) ++leading;
-  Shape shape = part.shape_of(tensor);
-  HostTensor result(whole.dtype(), shape);
-  const auto first = shape.begin() + static_cast<std::ptrdiff_t>(leading);
-  const int64_t blocks = element_count({shape.begin(), first});
-  const size_t block_bytes = static_cast<size_t>(element_count({first, shape.end()})) * size_of(whole.dtype());
-  for (int64_t block = 0; block < blocks; ++block) {
-    int64_t rest = block, from = 0, stride = 1;
-    for (size_t i = leading; i-- > 0;) {
-      const int64_t skipped = tensor.sizes[i] == "L" ? 0 : whole.shape()[i] - shape[i];
-      from += (rest % shape[i] + skipped) * stride;
-      rest /= shape[i];
-      stride *= whole.shape()[i];
-    }
-    std::memcpy(result.bytes().data() + static_cast<size_t>(block) * block_bytes,
-                whole.bytes().data() + static_cast<size_t>(from) * block_bytes, block_bytes);
+Entries gate_entries(const Row& row, const OpCall& call) {
+  const OpSpec& spec = op_spec(row.op);
+  Entries entries;
+  const bool has_queries_last = row.point.sizes.contains("L") && row.point.sizes.contains("T");
+  for (const auto& [size, count] : row.gate) {
+    const int64_t first = size == "L" && !has_queries_last ? 0 : row.point.sizes.at(size) - count;
+    for (int64_t i = 0; i < count; ++i) entries[size].push_back(first + i);
   }
-  return result;
+  if (entries.empty()) return entries;
+  const Sample rows(spec, row.point, entries);
+  for (const OpTensor& input : spec.inputs) {
+    if (input.indexes.empty()) continue;
+    const HostTensor used = rows.cut(call.required(input.name), input);
+    const auto ids = used.values<int64_t>();
+    const std::set<int64_t> distinct(ids.begin(), ids.end());
+    entries[input.indexes] = {distinct.begin(), distinct.end()};
+  }
+  return entries;
 }
 
 GateResult gate(const Row& row, const OpCall& call, Subject& subject, Subject& reference, const golden::Rule& rule) {
   const OpSpec& spec = op_spec(row.op);
-  OpPoint part = row.point;
-  for (const auto& [name, size] : row.gate) part.sizes[name] = size;
-  OpCall part_call = call;
-  for (NamedTensor& input : part_call.inputs) input.value = part_of(input.value, *spec.input(input.name), part);
-  part_call.form.clear();
-  const ExpectedOutputs expected = expected_outputs(reference, spec, part, part_call, rule);
+  const Sample sample(spec, row.point, gate_entries(row, call));
+  OpCall part = sample.is_whole() ? OpCall{} : sample.cut(call);
+  const OpCall& compared = sample.is_whole() ? call : part;
+  const ExpectedOutputs expected = [&] {
+    OpCall formless = compared;
+    formless.form.clear();
+    return expected_outputs(reference, spec, sample.part(), formless, rule);
+  }();
 
-  OpCall formed = call;
-  formed.form = row.form;
-  OpResult whole = subject.run_op(formed);
+  OpResult whole = subject.run_op(call);
   if (subject.capabilities().is_accelerated && !names_kernel(whole.kernels, row.op))
     return {.text = fmt::format("no kernel of {} ran; these did: {}", row.op, fmt::join(whole.kernels, " "))};
   const bool has_fewer_columns = row.gate.contains("L") && row.gate.at("L") != row.point.sizes.at("L");
@@ -68,14 +64,14 @@ GateResult gate(const Row& row, const OpCall& call, Subject& subject, Subject& r
   for (const OpTensor& output : spec.outputs) {
     if (has_fewer_columns && !has_size(output, "L"))
       std::erase_if(shown.tensors, [&output](const auto& entry) { return entry.first == output.name; });
-    for (NamedTensor& tensor : whole.outputs)
-      if (tensor.name == output.name && tensor.value.shape() == row.point.shape_of(output))
-        tensor.value = part_of(tensor.value, output, part);
   }
-  golden::Tally tally = compare_outputs(shown, whole);
-  if (!row.gate.empty()) {
-    part_call.form = row.form;
-    tally.merge(compare_outputs(expected, subject.run_op(part_call)));
+  golden::Tally tally;
+  if (sample.is_whole()) {
+    tally = compare_outputs(shown, whole);
+  } else {
+    tally = compare_outputs(shown, sample.cut(whole));
+    if (tally.first) tally.first = sample.in_whole(*tally.first);
+    tally.merge(compare_outputs(expected, subject.run_op(part)));
   }
   GateResult result;
   result.used = tally.used;

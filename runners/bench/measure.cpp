@@ -18,7 +18,21 @@ OpCall call_of(const Row& row) {
   OpCase op_case;
   op_case.op = row.op;
   op_case.seed = 1;
-  return draw_call(op_case, row.point);
+  OpCall call = draw_call(op_case, row.point);
+  call.form = row.form;
+  return call;
+}
+
+// What no kernel can do says that the op's bytes or flops are counted wrong. What the cache holds need not move.
+std::string impossible(const Measured& m, const Table& table) {
+  const double moved_ms = (m.timing.bytes - table.l2_mb * 1e6) / table.peak_tbps * 1e-9;
+  if (moved_ms > m.median_ms)
+    return fmt::format("counts {:.4g} MB in {:.4f} ms, more than the memory's {} TB/s: its byte count is wrong",
+                       m.timing.bytes * 1e-6, m.median_ms, table.peak_tbps);
+  if (m.timing.flops / table.float32_tflops * 1e-9 > m.median_ms)
+    return fmt::format("counts {:.4g} GFLOP in {:.4f} ms, more than {} TFLOP/s: its flop count is wrong",
+                       m.timing.flops * 1e-9, m.median_ms, table.float32_tflops);
+  return "";
 }
 
 double gbps(const Measured& m) { return m.timing.bytes / m.median_ms * 1e-6; }
@@ -40,12 +54,11 @@ double quantile(std::vector<double> values, double share) {
 }
 
 Measured measure(const Row& row, const Table& table, Subject& subject, Subject& reference, int repetitions) {
-  OpCall call = call_of(row);
+  const OpCall call = call_of(row);
   Measured measured;
   measured.row = &row;
   measured.gate = gate(row, call, subject, reference);
   if (!measured.gate.passed) return measured;
-  call.form = row.form;
   measured.timing = subject.time_op(call, repetitions);
   std::vector<double> times_ms;
   for (const double time_us : measured.timing.time_us) times_ms.push_back(time_us / 1000);
@@ -54,6 +67,8 @@ Measured measure(const Row& row, const Table& table, Subject& subject, Subject& 
   measured.p90_ms = quantile(times_ms, 0.9);
   measured.roof_ms =
       std::max(measured.timing.bytes / table.copy_tbps * 1e-9, measured.timing.flops / table.float32_tflops * 1e-9);
+  if (const std::string problem = impossible(measured, table); !problem.empty())
+    measured.gate = {.passed = false, .used = measured.gate.used, .text = problem};
   return measured;
 }
 

@@ -1,5 +1,5 @@
 // Measure: one row of the bench, gated and timed, and how it is shown. Times of a kernel that fails its gate are not
-// taken.
+// taken; a time in which no machine moves the counted bytes or flops fails as well, since the count is wrong.
 #pragma once
 
 #include <string>

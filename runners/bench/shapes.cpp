@@ -17,6 +17,8 @@ Table parse_table(const json& document, const std::filesystem::path& file) {
   Table table;
   table.copy_tbps = document.at("roofs").at("copy_tbps").get<double>();
   table.float32_tflops = document.at("roofs").at("float32_tflops").get<double>();
+  table.peak_tbps = document.at("roofs").at("peak_tbps").get<double>();
+  table.l2_mb = document.at("roofs").at("l2_mb").get<double>();
   table.source = document.at("source").get<std::string>();
   std::set<std::string> ids;
   const json& rows = document.at("rows");

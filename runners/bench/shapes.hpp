@@ -15,12 +15,13 @@ struct Row {
   std::string id;  // "ssd.8x2048_h80"
   std::string op, form;
   OpPoint point;
-  std::map<std::string, int64_t> gate;  // sizes that the reference computes instead: B, L, T
+  std::map<std::string, int64_t> gate;  // sizes that the reference computes instead: B, L, T, out
   nlohmann::json peer;                  // null, or {what, dtype, limit_ms?, best_ms?, target_ms?}
 };
 
 struct Table {
-  double copy_tbps = 0, float32_tflops = 0;
+  double copy_tbps = 0, float32_tflops = 0;  // roofs
+  double peak_tbps = 0, l2_mb = 0;           // what the memory can do at most, and what need not move
   std::string source;
   std::vector<Row> rows;
 };

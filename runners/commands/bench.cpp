@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "cases/spec/error.hpp"
@@ -55,14 +56,22 @@ int run_bench(const Options& options, const Invocation& invocation) {
     fmt::print("{}\n", line);
   std::string text;
   int64_t failed = 0;
+  std::chrono::duration<double> whole{}, longest{};
+  std::string longest_row;
   for (const bench::Row* row : rows) {
+    const auto begin = std::chrono::steady_clock::now();
     const bench::Measured measured = measured_row(*row, table, *subject, *reference, options.repetitions);
     if (!measured.gate.passed) ++failed;
     for (const std::string& line : bench::lines(measured)) fmt::print("{}\n", line);
     std::fflush(stdout);
     text += bench::to_json(measured, subject->capabilities()).dump() + "\n";
     if (!options.json_file.empty()) write_file(options.json_file, text);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    whole += spent;
+    if (spent > longest) longest = spent, longest_row = row->id;
   }
+  fmt::print("# {} rows in {:.0f} s, gates and drawing included; {:.1f} s of them for {}\n", rows.size(), whole.count(),
+             longest.count(), longest_row);
   if (failed > 0) fmt::print("{} of {} kernels failed their gate and have no time\n", failed, rows.size());
   return failed > 0 ? kExitVerdict : kExitAllowed;
 }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "cases/spec/error.hpp"
+#include "runners/ops/in_parts.hpp"
 
 namespace assay {
 
@@ -42,19 +44,47 @@ golden::Finding finding_at(const std::string& name, const char* what, int64_t fl
   return finding;
 }
 
-golden::Tally compare_tensor(const std::string& name, const ExpectedTensor& expected, const HostTensor* got) {
+// The finding of an output that is not there as float32 of this shape.
+golden::Tally shape_tally(const std::string& name, const Shape& shape, const HostTensor* got) {
   golden::Tally tally{.probes = 1, .used_by = name};
+  if (got && got->shape() == shape && got->dtype() == DType::kF32) return tally;
+  tally.used = kInfinity;
+  tally.first.emplace();
+  tally.first->probe = name;
+  tally.first->what = "shape";
+  tally.first->detail =
+      fmt::format("expected {} float32, got {}", to_string(shape),
+                  got ? to_string(got->shape()) + " " + std::string(dtype_name(got->dtype())) : "no such output");
+  return tally;
+}
+
+golden::Tally finite_tally(const std::string& name, const HostTensor& got) {
+  golden::Tally tally;
+  const auto values = got.values<float>();
+  std::atomic<int64_t> bad = 0, first = got.count();
+  in_parts(got.count(), [&](int64_t begin, int64_t end) {
+    int64_t count = 0, at = end;
+    for (int64_t i = end; i-- > begin;)
+      if (!std::isfinite(values[static_cast<size_t>(i)])) ++count, at = i;
+    if (count == 0) return;
+    bad += count;
+    for (int64_t known = first; at < known && !first.compare_exchange_weak(known, at);) continue;
+  });
+  if (bad == 0) return tally;
+  tally.used = kInfinity;
+  tally.used_by = name;
+  tally.first = finding_at(name, "not finite", first, got.shape());
+  tally.first->expected = std::numeric_limits<double>::quiet_NaN();
+  tally.first->got = values[static_cast<size_t>(first)];
+  tally.first->bad = bad;
+  tally.first->of = got.count();
+  return tally;
+}
+
+golden::Tally compare_tensor(const std::string& name, const ExpectedTensor& expected, const HostTensor* got) {
   const Shape& shape = expected.value.shape();
-  if (!got || got->shape() != shape || got->dtype() != DType::kF32) {
-    tally.used = kInfinity;
-    tally.first.emplace();
-    tally.first->probe = name;
-    tally.first->what = "shape";
-    tally.first->detail =
-        fmt::format("expected {} float32, got {}", to_string(shape),
-                    got ? to_string(got->shape()) + " " + std::string(dtype_name(got->dtype())) : "no such output");
-    return tally;
-  }
+  golden::Tally tally = shape_tally(name, shape, got);
+  if (tally.first) return tally;
   const auto want = expected.value.values<float>();
   const auto have = got->values<float>();
   int64_t first_not_finite = -1, first_bad = -1, not_finite = 0, bad = 0;
@@ -123,6 +153,18 @@ ExpectedOutputs expected_outputs(Subject& reference, const OpSpec& spec, const O
     expected.tensors.push_back({tensor.name, {value, rule.factor * std::max(floor, rule.ulps * kEpsilon * scale)}});
   }
   return expected;
+}
+
+golden::Tally check_finite(const OpSpec& spec, const OpPoint& point, const OpResult& got) {
+  golden::Tally tally;
+  for (const OpTensor& tensor : spec.outputs) {
+    if (!tensor.with.empty() && !point.has_input(*spec.input(tensor.with))) continue;
+    const HostTensor* value = output(got, tensor.name);
+    golden::Tally shape = shape_tally(tensor.name, point.shape_of(tensor), value);
+    shape.probes = 0;  // counted where it is compared
+    tally.merge(shape.first ? shape : finite_tally(tensor.name, *value));
+  }
+  return tally;
 }
 
 golden::Tally compare_outputs(const ExpectedOutputs& expected, const OpResult& got) {

@@ -32,6 +32,10 @@ ExpectedOutputs expected_outputs(Subject& reference, const OpSpec& spec, const O
 // the coordinates.
 golden::Tally compare_outputs(const ExpectedOutputs& expected, const OpResult& got);
 
+// Of whole outputs that are compared in a sample: findings of shape and dtype, and of what is not finite (in checked
+// arenas of `fast`: what was not written).
+golden::Tally check_finite(const OpSpec& spec, const OpPoint& point, const OpResult& got);
+
 // True if one of the ids is a kernel of the op: "ssd_chunked_f32@sm_90" is one of ssd.
 bool names_kernel(const std::vector<std::string>& kernels, const std::string& op);
 

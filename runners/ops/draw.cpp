@@ -5,10 +5,14 @@
 namespace assay {
 
 Draw::Draw(const OpSpec& spec, const OpPoint& point, const std::map<std::string, std::pair<double, double>>& ranges,
-           uint64_t seed)
-    : spec_(spec), point_(point), ranges_(ranges), seed_(seed) {
+           uint64_t seed, Entries entries)
+    : spec_(spec), point_(point), ranges_(ranges), seed_(seed), entries_(std::move(entries)) {
   call_.op = spec.name;
   call_.attributes = point.attributes;
+  for (const std::string& size : spec.sizes)
+    if (std::none_of(spec.inputs.begin(), spec.inputs.end(),
+                     [&size](const OpTensor& input) { return std::ranges::count(input.sizes, size) > 0; }))
+      call_.attributes[size] = static_cast<double>(point.sizes.at(size));
 }
 
 double Draw::attribute(const std::string& name, double otherwise) const {
@@ -36,10 +40,16 @@ void Draw::ids(const std::string& input, int64_t limit) {
   HostTensor& tensor = add(input);
   Uniforms uniform(key(input));
   const auto values = tensor.values<int64_t>();
+  const auto sampled = entries_.find(tensor_of(input).indexes);
+  const int64_t choices = sampled == entries_.end() ? limit : static_cast<int64_t>(sampled->second.size());
+  const auto choice = [&](int64_t i) {
+    return sampled == entries_.end() ? i : sampled->second.at(static_cast<size_t>(i));
+  };
   for (int64_t i = 0; i < tensor.count(); ++i)
-    values[static_cast<size_t>(i)] = std::min(limit - 1, static_cast<int64_t>(uniform(i) * static_cast<double>(limit)));
-  values.front() = limit - 1;  // both ends of the table
-  if (values.size() > 1) values.back() = 0;
+    values[static_cast<size_t>(i)] =
+        choice(std::min(choices - 1, static_cast<int64_t>(uniform(i) * static_cast<double>(choices))));
+  values.front() = choice(choices - 1);  // both ends of the table
+  if (values.size() > 1) values.back() = choice(0);
 }
 
 void Draw::mask(const std::string& input) {

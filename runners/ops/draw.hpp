@@ -13,6 +13,8 @@
 #include "cases/spec/op_case.hpp"
 #include "cases/spec/subject.hpp"
 #include "cases/spec/weights.hpp"
+#include "runners/ops/in_parts.hpp"
+#include "runners/ops/sample.hpp"
 
 namespace assay {
 
@@ -32,21 +34,22 @@ inline Range two_sided(double least, double most, bool is_positive) {
 
 class Draw {
  public:
-  // ranges: those of the case, in place of a problem's own.
+  // ranges: those of the case, in place of a problem's own. entries: of a sampled call, those that ids may name.
   Draw(const OpSpec& spec, const OpPoint& point, const std::map<std::string, std::pair<double, double>>& ranges,
-       uint64_t seed);
+       uint64_t seed, Entries entries = {});
 
   int64_t size(const std::string& name) const { return point_.sizes.at(name); }
   double attribute(const std::string& name, double otherwise) const;
   bool has(const std::string& input) const;
 
-  // Fills a float32 input if it is given; range_of(flat index) says where each element lies.
+  // Fills a float32 input if it is given; range_of(flat index) says where each element lies. It is called from several
+  // threads at once.
   template <class RangeOf>
   void each(const std::string& input, RangeOf range_of);
   void all(const std::string& input, Range range) {
     each(input, [range](int64_t) { return range; });
   }
-  // Whole numbers in [0, limit).
+  // Whole numbers in [0, limit); of those, the sampled entries of the size that the input indexes.
   void ids(const std::string& input, int64_t limit);
   // 1 = real, 0 = left padding: rows [B, L] of unlike padding, each with a real column at its end.
   void mask(const std::string& input);
@@ -62,6 +65,7 @@ class Draw {
   const OpPoint& point_;
   const std::map<std::string, std::pair<double, double>>& ranges_;
   uint64_t seed_;
+  Entries entries_;
   OpCall call_;
 };
 
@@ -88,12 +92,18 @@ void Draw::each(const std::string& input, RangeOf range_of) {
   if (!has(input)) return;
   HostTensor& tensor = add(input);
   const auto values = tensor.values<float>();
-  Uniforms uniform(key(input));
+  const auto fill = [&](int64_t begin, int64_t end, auto range_at) {
+    Uniforms uniform(key(input));
+    for (int64_t i = begin; i < end; ++i) {
+      const Range range = range_at(i);
+      values[static_cast<size_t>(i)] = static_cast<float>(range.lo + uniform(i) * (range.hi - range.lo));
+    }
+  };
   const auto given = ranges_.find(input);
-  for (int64_t i = 0; i < tensor.count(); ++i) {
-    const Range range = given == ranges_.end() ? range_of(i) : Range{given->second.first, given->second.second};
-    values[static_cast<size_t>(i)] = static_cast<float>(range.lo + uniform(i) * (range.hi - range.lo));
-  }
+  if (given == ranges_.end())
+    return in_parts(tensor.count(), [&](int64_t begin, int64_t end) { fill(begin, end, range_of); });
+  const Range one{given->second.first, given->second.second};
+  in_parts(tensor.count(), [&](int64_t begin, int64_t end) { fill(begin, end, [one](int64_t) { return one; }); });
 }
 
 }  // namespace assay

@@ -20,7 +20,8 @@ constexpr Problem kProblems[] = {
 OpCall draw_call(const OpCase& op_case, const OpPoint& point) {
   for (const Problem& problem : kProblems) {
     if (problem.op != op_case.op) continue;
-    Draw draw(op_spec(op_case.op), point, op_case.ranges, op_case.seed);
+    const OpSpec& spec = op_spec(op_case.op);
+    Draw draw(spec, point, op_case.ranges, op_case.seed, entries_at_ends(spec, point, op_case.sample));
     problem.draw(draw);
     return std::move(draw).take();
   }
