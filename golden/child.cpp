@@ -1,11 +1,13 @@
 #include "golden/child.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -28,15 +30,31 @@ struct Descriptor {
   }
 };
 
-// Owns a running child: whoever leaves without wait() leaves no process behind.
+// Both ends of a pipe, closed on exec.
+struct Pipe {
+  Descriptor read_end, write_end;
+  explicit Pipe(const std::string& program) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      throw HarnessError(program, std::string("cannot make a pipe: ") + std::strerror(errno));
+    read_end.number = ends[0];
+    write_end.number = ends[1];
+  }
+};
+
+// Owns a running child and its process group: whoever leaves without wait() leaves no process behind.
 struct Process {
   pid_t id = -1;
   ~Process() {
-    if (id < 0) return;
-    ::kill(id, SIGKILL);
-    wait();
+    if (id >= 0) wait(SIGKILL);
   }
-  int wait() {
+  // With a signal: sends it first. What the child started is killed while its number is still the group's.
+  int wait(int signal = 0) {
+    if (signal) ::kill(-id, signal);
+    siginfo_t ended;
+    while (::waitid(P_PID, static_cast<id_t>(id), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    }
+    ::kill(-id, SIGKILL);
     int status = 0;
     while (::waitpid(id, &status, 0) < 0 && errno == EINTR) {
     }
@@ -45,11 +63,33 @@ struct Process {
   }
 };
 
-struct FileActions {
-  posix_spawn_file_actions_t actions;
-  FileActions() { posix_spawn_file_actions_init(&actions); }
-  ~FileActions() { posix_spawn_file_actions_destroy(&actions); }
-};
+// Between fork and exec: only async-signal-safe calls. What fails is told as errno through `failure`.
+[[noreturn]] void become(char* const* arguments, char* const* environment, int output, int failure, pid_t parent) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  const int null = ::open("/dev/null", O_RDONLY);
+  if (null >= 0 && ::dup2(null, STDIN_FILENO) >= 0 && ::dup2(output, STDOUT_FILENO) >= 0 &&
+      ::dup2(output, STDERR_FILENO) >= 0)
+    ::execve(arguments[0], arguments, environment);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = ::write(failure, &error, sizeof error);
+  ::_exit(127);
+}
+
+// Until `from` has something to read. Stopped when `stop` has.
+void wait_for(int from, int stop) {
+  for (;;) {
+    std::array<pollfd, 2> waits{{{from, POLLIN, 0}, {stop, POLLIN, 0}}};  // a negative one is passed over
+    if (::poll(waits.data(), waits.size(), -1) < 0) continue;
+    if (waits[1].revents) throw Stopped();
+    if (waits[0].revents) return;
+  }
+}
 
 std::vector<std::string> merged(const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> result;
@@ -74,25 +114,25 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 ChildResult run_child(const std::vector<std::string>& arguments,
                       const std::vector<std::pair<std::string, std::string>>& environment,
-                      const std::function<void(const std::string&)>& line) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw HarnessError(arguments.front(), std::string("cannot make a pipe: ") + std::strerror(errno));
-  Descriptor read_end{ends[0]}, write_end{ends[1]};
-
-  FileActions files;
-  posix_spawn_file_actions_addopen(&files.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files.actions, write_end.number, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files.actions, write_end.number, STDERR_FILENO);
+                      const std::function<void(const std::string&)>& line, int stop) {
+  Pipe output(arguments.front()), failure(arguments.front());
   std::vector<std::string> argument_texts = arguments, environment_texts = merged(environment);
-  Process process;
-  const int error = ::posix_spawn(&process.id, arguments.front().c_str(), &files.actions, nullptr,
-                                  pointers(argument_texts).data(), pointers(environment_texts).data());
-  if (error != 0) {
-    process.id = -1;
-    throw HarnessError(arguments.front(), std::string("cannot be started: ") + std::strerror(error));
+  const std::vector<char*> argument_pointers = pointers(argument_texts),
+                           environment_pointers = pointers(environment_texts);
+  const pid_t parent = ::getpid();
+  Process process{::fork()};
+  if (process.id == 0)
+    become(argument_pointers.data(), environment_pointers.data(), output.write_end.number, failure.write_end.number,
+           parent);
+  int error = process.id < 0 ? errno : 0;
+  output.write_end.close();  // else the end of the child's output is never seen
+  failure.write_end.close();
+  if (process.id > 0) {
+    ::setpgid(process.id, process.id);  // here too: whichever comes first, before a kill of the group
+    while (::read(failure.read_end.number, &error, sizeof error) < 0 && errno == EINTR) {
+    }
   }
-  write_end.close();  // else the end of the child's output is never seen
+  if (error != 0) throw HarnessError(arguments.front(), std::string("cannot be started: ") + std::strerror(error));
 
   ChildResult result;
   std::string pending;
@@ -103,7 +143,8 @@ ChildResult run_child(const std::vector<std::string>& arguments,
   };
   char buffer[4096];
   for (;;) {
-    const ssize_t got = ::read(read_end.number, buffer, sizeof buffer);
+    wait_for(output.read_end.number, stop);
+    const ssize_t got = ::read(output.read_end.number, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     pending.append(buffer, static_cast<size_t>(got));

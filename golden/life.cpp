@@ -11,7 +11,7 @@
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
 #include "golden/beams.hpp"
-#include "golden/drawn.hpp"
+#include "golden/current_weights.hpp"
 
 namespace assay::golden {
 namespace {
@@ -38,7 +38,16 @@ std::vector<std::string> files_below(const fs::path& folder) {
   return result;
 }
 
-GoldenState committed_state(const Corpus& corpus, const fs::path& root, const Need& need, DrawnWeights& drawn) {
+// Why the golden is of other weights; a checkpoint that cannot be read is not the one that was recorded.
+std::string stale_weights(const Golden& golden, const ModelConfig& config, CurrentWeights& weights) {
+  try {
+    return weights.stale_reason(golden, config);
+  } catch (const InputError& error) {
+    return std::string("its weights cannot be read: ") + error.what();
+  }
+}
+
+GoldenState committed_state(const Corpus& corpus, const fs::path& root, const Need& need, CurrentWeights& weights) {
   const RunName& name = need.name;
   GoldenState state{.name = name, .standing = Standing::kCommitted, .cases = need.cases};
   const fs::path file = committed_file(root, name);
@@ -61,8 +70,11 @@ GoldenState committed_state(const Corpus& corpus, const fs::path& root, const Ne
       set(Standing::kUnreferenced, "no case cites it");
     else if (std::string reason = stale_reason(golden, config->second, need.unquantized); !reason.empty())
       set(Standing::kStale, reason);
-    else if (reason = drawn.stale_reason(golden, config->second); !reason.empty())
+    else if (reason = stale_weights(golden, config->second, weights); !reason.empty())
       set(Standing::kStale, reason);
+    else if (reason = weights.left_out(config->second);
+             !reason.empty() && config->second.weights.kind == WeightsRecipe::Kind::kCheckpoint)
+      state.reason = "weights not looked at: " + reason;
   } catch (const InputError& error) {
     set(Standing::kUnreadable, error.what());
   }
@@ -74,11 +86,11 @@ std::vector<GoldenState> committed_states(const Corpus& corpus, const fs::path& 
                                           const std::map<RunName, Need>& cited) {
   std::vector<GoldenState> states(names.size());
   std::atomic<size_t> next = 0;
-  DrawnWeights drawn;
+  CurrentWeights weights(kMostListedElements);
   const auto work = [&] {
     for (size_t i = next++; i < names.size(); i = next++) {
       const auto need = cited.find(names[i]);
-      states[i] = committed_state(corpus, root, need == cited.end() ? Need{.name = names[i]} : need->second, drawn);
+      states[i] = committed_state(corpus, root, need == cited.end() ? Need{.name = names[i]} : need->second, weights);
     }
   };
   std::vector<std::future<void>> readers;

@@ -42,15 +42,15 @@ struct Need {
 std::vector<Need> needed(const Corpus& corpus, const std::vector<const Case*>& cases);
 
 // Why a golden no longer answers for its config and the cases that cite it: digest, prompt, number of tokens, state
-// cuts or the modules left unquantised differ. Empty: it does. Whether the weights are still drawn alike:
-// golden/drawn.hpp.
+// cuts or the modules left unquantised differ. Empty: it does. Whether the weights are still the same:
+// golden/current_weights.hpp.
 std::string stale_reason(const Golden& golden, const ModelConfig& config,
                          const std::vector<std::string>& unquantized = {});
 
 enum class Standing {
   kCommitted,     // there, current and cited
   kMissing,       // cited, not there
-  kStale,         // there, but its config has changed
+  kStale,         // there, but its config or the config's weights have changed
   kUnreferenced,  // there (or pending alone), but no case cites it, or its config or input is gone
   kUnreadable,    // there, but not a golden
 };
@@ -59,7 +59,7 @@ std::string_view standing_name(Standing standing);
 struct GoldenState {
   RunName name;
   Standing standing = Standing::kMissing;  // of the committed file
-  std::string reason;                      // for kStale, kUnreferenced, kUnreadable
+  std::string reason;                      // for all but kMissing; of kCommitted why its weights were not looked at
   std::vector<std::string> cases;          // that cite it
   bool pending = false;                    // a pending file lies beside it
   uintmax_t bytes = 0;                     // of the committed file

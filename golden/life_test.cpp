@@ -7,7 +7,10 @@
 #include <fstream>
 
 #include "cases/spec/error.hpp"
+#include "cases/spec/export.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/model_spec.hpp"
+#include "golden/current_weights.hpp"
 
 namespace assay::golden {
 namespace {
@@ -25,7 +28,8 @@ class Life : public ::testing::Test {
     ModelConfig config{.model = "mamba", .name = "tiny", .digest = "now"};
     for (const char* name : {"two", "spare", "before"}) config.inputs[name] = {name, {3, 4}, 0};
     config.state_cuts = {1, 2, 9};
-    config.weights.kind = WeightsRecipe::Kind::kCheckpoint;  // there is nothing to draw
+    config.weights.kind = WeightsRecipe::Kind::kCheckpoint;  // of no folder: there is nothing to look at
+    config.fields = read_config(fs::path(ASSAY_ROOT) / "cases/models/mamba/tiny.config.json").fields;
     corpus_.configs["mamba/tiny"] = config;
     Case test_case{.id = "mamba/logits.edges", .model = "mamba", .config = "tiny", .kind = "f32"};
     test_case.legs = {{.name = "whole", .rows = {{.input = "two"}, {.input = "two", .length = 1}}},
@@ -175,9 +179,29 @@ TEST_F(Life, OtherDrawnWeightsOfTheSameConfigMakeItStale) {
   commit("two");
   ModelConfig& config = corpus_.configs.at("mamba/tiny");
   config.weights = {.kind = WeightsRecipe::Kind::kSynthetic, .seed = 1};
-  config.fields = read_config(fs::path(ASSAY_ROOT) / "cases/models/mamba/tiny.config.json").fields;
   EXPECT_EQ(row("two").standing, Standing::kStale);  // it holds no digest of any weight
   EXPECT_NE(row("two").reason.find("recorded without the weight"), std::string::npos) << row("two").reason;
+}
+
+TEST_F(Life, ACheckpointIsTheRecordedOneOrNotLookedAt) {
+  ModelConfig& config = corpus_.configs.at("mamba/tiny");
+  Golden made = golden("two");
+  for (const WeightSpec& spec : model_spec("mamba").weights(config))
+    made.weight_digests[spec.name] = "0123456789abcdef";
+  write_pending(root_, made);
+  ASSERT_EQ(accept(root_, name("two")), Outcome::kDone);
+  const auto expect = [&](Standing standing, const std::string& reason) {
+    const GoldenState seen = row("two");
+    EXPECT_EQ(seen.standing, standing) << seen.reason;
+    EXPECT_NE(seen.reason.find(reason), std::string::npos) << seen.reason;
+  };
+  expect(Standing::kCommitted, "not looked at");
+  config.weights.directory = root_;
+  expect(Standing::kStale, "cannot be read");
+  export_model(read_config(fs::path(ASSAY_ROOT) / "cases/models/mamba/tiny.config.json"), root_);
+  expect(Standing::kStale, "recorded from another checkpoint (backbone.embeddings.weight");
+  config.fields["vocab_size"] = kMostListedElements;
+  expect(Standing::kCommitted, "not looked at");
 }
 
 TEST_F(Life, CasesOfOneRunLeaveTheSameModulesUnquantized) {

@@ -41,12 +41,19 @@ void run_original(const RecordRequest& request, const RecordOptions& options, co
     arguments.push_back("--unquantized");
     arguments.push_back(fmt::format("{}", fmt::join(request.unquantized, ",")));
   }
-  // Set before the interpreter starts: its thread pools and its user site are fixed by then.
-  const std::vector<std::pair<std::string, std::string>> environment{
-      {"OMP_NUM_THREADS", "1"}, {"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHONNOUSERSITE", "1"}, {"PYTHONUTF8", "1"}};
-  const ChildResult result = run_child(arguments, environment, [&](const std::string& line) {
-    if (options.progress) options.progress(line);
-  });
+  // Set before the interpreter starts: its thread pools and its user site are fixed by then. What torch leaves in the
+  // temporary folder goes with ours.
+  const std::vector<std::pair<std::string, std::string>> environment{{"OMP_NUM_THREADS", "1"},
+                                                                     {"PYTHONDONTWRITEBYTECODE", "1"},
+                                                                     {"PYTHONNOUSERSITE", "1"},
+                                                                     {"PYTHONUTF8", "1"},
+                                                                     {"TMPDIR", exported.parent_path().string()}};
+  const ChildResult result = run_child(
+      arguments, environment,
+      [&](const std::string& line) {
+        if (options.progress) options.progress(line);
+      },
+      options.stop);
   if (result.exit_code == 0) return;
   const std::string tail = fmt::format("{}", fmt::join(result.tail, "\n  "));
   const std::string how = result.signal ? fmt::format("was ended by signal {}", result.signal)

@@ -23,6 +23,7 @@ struct RecordOptions {
   std::filesystem::path root;                        // repository root: golden/record/record.py below it
   std::filesystem::path python;                      // interpreter of the originals' environment
   std::function<void(const std::string&)> progress;  // one line a step
+  int stop = -1;  // a descriptor: once it is readable the original is killed and record throws Stopped (child.hpp)
 };
 
 // Exports the config, runs the original once for all inputs in one process, checks that it held exactly the exported

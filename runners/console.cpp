@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include "runners/invocation.hpp"
 
@@ -39,14 +40,24 @@ std::string finding_text(const Verdict& verdict) {
     return leg +
            fmt::format("expected token {:.0f}, got {:.0f} at position {}", first.expected, first.got, first.position);
   if (first.what == "shape") return leg + (first.detail.empty() ? "wrong shape" : first.detail);
-  std::string text = leg + fmt::format("expected {:.9g}  got {:.9g}", first.expected, first.got);
+  // Outside a golden's sample no number is expected, only a finite one; the rest of the detail says where that is.
+  constexpr std::string_view kAnyFinite = "expected a finite value", kWhich = ", which is ";
+  const bool is_any_finite = first.what == "not finite" && first.detail.starts_with(kAnyFinite);
+  std::string detail = first.detail, text = leg;
+  if (is_any_finite) {
+    text += fmt::format("{}, got {:.9g}", kAnyFinite, first.got);
+    detail.erase(0, kAnyFinite.size());
+    if (detail.starts_with(kWhich)) detail.erase(0, kWhich.size());
+  } else {
+    text += fmt::format("expected {:.9g}  got {:.9g}", first.expected, first.got);
+  }
   const double difference = std::abs(first.got - first.expected);
   if (std::isfinite(difference)) text += fmt::format("  |diff| {:.2g}", difference);
   text += fmt::format("  bound {:.2g}", first.bound);
   if (std::isfinite(difference / first.bound)) text += fmt::format(" ({:.3g}x)", difference / first.bound);
   text += fmt::format("  {} of {} {}", first.bad, first.of, first.what == "norm" ? "norms" : "elements");
   if (first.what != "value" && first.what != "norm") text += " (" + first.what + ")";
-  return first.detail.empty() ? text : text + "  " + first.detail;
+  return detail.empty() ? text : text + "  " + detail;
 }
 
 bool is_bad(Status status, const std::vector<Status>& not_allowed) {

@@ -20,6 +20,7 @@ class CountedSource final : public WeightSource {
   bool has(const std::string& name) const override { return source_->has(name); }
   TensorHeader header(const std::string& name) const override { return source_->header(name); }
   std::string where(const std::string& name) const override { return source_->where(name); }
+  std::string place() const override { return source_->place(); }
   HostTensor read(const std::string& name) const override;
   HostTensor read_elements(const std::string& name, int64_t begin, int64_t count) const override;
   std::optional<Nf4Weight> nf4(const std::string& name) const override;

@@ -24,7 +24,7 @@ const StoredGolden& GoldenStore::get(const ModelConfig& config, const std::strin
                       fmt::format("no golden {}; assay golden record config:{} --missing", id, config.id()));
     StoredGolden read{golden::read_golden(file), sha256(read_file(file)), "", ""};
     read.vacuity = golden::vacuity(read.golden);
-    read.stale = drawn_.stale_reason(read.golden, config);
+    read.stale = weights_.stale_reason(read.golden, config);
     found = stored_.emplace(id, std::move(read)).first;
   }
   std::string stale = golden::stale_reason(found->second.golden, config, unquantized);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cases/spec/model_config.hpp"
-#include "golden/drawn.hpp"
+#include "golden/current_weights.hpp"
 #include "golden/golden.hpp"
 #include "runners/verdict.hpp"
 
@@ -36,9 +36,9 @@ class GoldenStore {
  public:
   explicit GoldenStore(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // NoVerdict: NO_GOLDEN when there is no file, STALE when it was recorded from another config or other tokens,
-  // or, of a small config, other weights. unquantized: as the case asks for. InputError when the file is malformed. The
-  // reference stays valid.
+  // NoVerdict: NO_GOLDEN when there is no file, STALE when it was recorded from another config, other tokens or other
+  // weights (golden/current_weights.hpp; a checkpoint is read whole for it, once). unquantized: as the case asks for.
+  // InputError when the file is malformed or the checkpoint cannot be read. The reference stays valid.
   const StoredGolden& get(const ModelConfig& config, const std::string& input, const std::string& kind,
                           const std::vector<std::string>& unquantized = {});
 
@@ -48,7 +48,7 @@ class GoldenStore {
  private:
   std::filesystem::path root_;
   std::map<std::string, StoredGolden> stored_;
-  golden::DrawnWeights drawn_;
+  golden::CurrentWeights weights_;
 };
 
 }  // namespace assay

@@ -117,7 +117,29 @@ TEST_F(Runs, NoTemporaryFolderIsLeftHoweverACaseEnds) {
     EXPECT_EQ(rows().at("mamba/offload.files").status, status) << fault << ": " << ended.text;
     EXPECT_EQ(entries(temporary), 0U) << fault;
   }
-  expect_ends(run_with(root() / "nowhere", "none"), 3, {"temporary folder", "set TMPDIR"});
+  expect_ends(run_with(root() / "nowhere", "none"), 1, {"ERROR", "temporary folder", "set TMPDIR"});
+  EXPECT_EQ(rows().at("mamba/offload.files").status, Status::kError);
+}
+
+TEST_F(Runs, WithoutATemporaryFolderTheOtherCasesRunUnlessThreeFollowOneAnother) {
+  const auto run_without = [&] {
+    return shell("TMPDIR=" + shell_quoted((root() / "nowhere").string()) + " " + tiny("mamba"));
+  };
+  const auto add = [&](const std::string& name) {
+    write_file(root() / ("cases/models/mamba/" + name + ".json"), R"({"schema": "assay.case/1", "config": "small",
+      "tier": "smoke", "dtype": "float32", "why": "For tests of the runner.", "legs": [
+        {"name": "files", "rows": [{"input": "a"}], "from": "safetensors"}]})");
+  };
+  add("batch.files");
+  add("offload.first");
+  add("offload.second");
+  expect_ends(run_without(), 1, {"set TMPDIR"});
+  std::map<Status, int> counts;
+  for (const auto& [id, row] : rows()) ++counts[row.status];
+  EXPECT_EQ(counts, (std::map<Status, int>{{Status::kPass, 4}, {Status::kError, 3}}));
+  add("offload.third");
+  expect_ends(run_without(), 3, {"set TMPDIR"});
+  EXPECT_EQ(rows().at("mamba/logits.b").status, Status::kPass) << "what ran before keeps its row";
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ int run_main(int argc, char** argv) {
       "Assay: does this implementation compute what the original model computes, and where does it first go wrong?",
       "assay");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "assay " ASSAY_VERSION, "Version, and exit");
   app.set_help_all_flag("--help-all", "Help of every command");
   app.add_option("--root", invocation.root_option,
                  "Root of a checkout of Assay (default: found from the working folder)")

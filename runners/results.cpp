@@ -56,6 +56,9 @@ json row_of(const Verdict& verdict) {
   return row;
 }
 
+// A row is some kilobytes, so this is a run of a hundred thousand cases.
+constexpr size_t kMostBytes = size_t{1} << 30;
+
 }  // namespace
 
 ResultWriter::ResultWriter(const fs::path& folder, const json& run, const std::vector<Verdict>& keep)
@@ -127,7 +130,7 @@ void ResultWriter::end(bool complete, const std::string& reason) {
 }
 
 ResultFile read_results(const fs::path& file) {
-  const std::string text = read_file(file);
+  const std::string text = read_file(file, kMostBytes);
   ResultFile result;
   int64_t number = 0;
   for (size_t begin = 0; begin < text.size();) {

@@ -27,6 +27,8 @@ int64_t tier_rank(const std::string& tier) {
 }
 
 const Case& case_named(const Corpus& corpus, const std::string& id) {
+  for (const BrokenCase& broken : corpus.broken)
+    if (broken.id == id) broken.refuse();
   std::vector<std::string> known;
   for (const std::vector<Case>* cases : {&corpus.cases, &corpus.op_cases})
     for (const Case& test_case : *cases) {

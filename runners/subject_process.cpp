@@ -16,6 +16,12 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t kLogLines = 12;
+// So many cases one after another without a temporary folder: the machine is at fault, and stays so.
+constexpr int kMostScratchCases = 3;
+
+HarnessError harness_error(const json& row) {
+  return {row.at("where").get<std::string>(), row.at("what").get<std::string>(), row.at("advice").get<std::string>()};
+}
 
 std::string with_log(std::string text, const std::filesystem::path& log) {
   if (const std::string lines = last_lines(log, kLogLines); !lines.empty()) text += "; its last output:\n" + lines;
@@ -136,9 +142,10 @@ Verdict SubjectProcess::run_once(const Case& test_case, const std::filesystem::p
   left_s -= verdict.seconds;
   if (answer.event == ChildProcess::Event::kLine) {
     const json row = json::parse(answer.line);
-    if (row.at("kind") == "broken")
-      throw HarnessError(row.at("where").get<std::string>(), row.at("what").get<std::string>(),
-                         row.at("advice").get<std::string>());
+    if (row.at("kind") == "broken") throw harness_error(row);
+    scratch_cases_ = !row.contains("scratch") ? 0 : scratch_cases_ + (test_case.id != scratch_case_);
+    if (row.contains("scratch")) scratch_case_ = test_case.id;
+    if (scratch_cases_ == kMostScratchCases) throw harness_error(row.at("scratch"));
     return verdict_from_json(row);
   }
   child_.reset();  // the next case starts another

@@ -60,6 +60,8 @@ class SubjectProcess {
   std::optional<Unavailable> unavailable_;
   std::filesystem::path log_;
   std::unique_ptr<ChildProcess> child_;
+  int scratch_cases_ = 0;     // that ended for want of a temporary folder, one after another
+  std::string scratch_case_;  // the last of them
 };
 
 }  // namespace assay

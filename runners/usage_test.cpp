@@ -1,6 +1,10 @@
 // What the command line refuses, and the advice it gives.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <sstream>
+
+#include "cases/spec/op_forms.hpp"
 #include "runners/testing/runs.hpp"
 
 namespace assay {
@@ -45,11 +49,56 @@ TEST_F(Runs, AFullStandardOutputEndsWith3) {
 
 TEST_F(Runs, AFileOfSelectorsIsARegularFile) {
   expect_ends(shell("timeout 10 " + command("list @/dev/zero")), 2, {"/dev/zero", "regular file"});
-  expect_ends(shell(command("list @nofile")), 2, {"no file 'nofile'", "one selector a line"});
+  expect_ends(shell(command("list @nofile")), 2, {"@nofile", "no such file", "one selector a line"});
   write_file(root() / "big", std::string((1 << 20) + 1, 'x'));
   expect_ends(shell(command("list @" + shell_quoted((root() / "big").string()))), 2, {"1 MiB"});
   write_file(root() / "some", "mamba/logits.a  # one\n");
   expect_ends(shell(command("list @" + shell_quoted((root() / "some").string()))), 0, {"mamba/logits.a"});
+}
+
+TEST_F(Runs, WhatIsNoRegularFileIsRefusedAndNamed) {
+  const fs::path pipe = root() / "pipe", models = root() / "cases/models/mamba";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto soon = [](const std::string& line) { return shell("timeout -s KILL 20 " + line); };
+  expect_ends(soon(tiny("--rerun-failed " + shell_quoted(pipe.string()))), 2, {"pipe: is not a regular file"});
+  fs::create_symlink("/dev/zero", models / "cache.zero.json");
+  fs::create_symlink(pipe, models / "odd.config.json");
+  expect_ends(soon(command("list")), 2,
+              {"mamba/cache.zero", "mamba/odd.config", "BROKEN", "odd.config.json: is not a regular file"});
+  expect_ends(soon(command("run '*'")), 2, {"cache.zero.json: is not a regular file"});
+}
+
+TEST_F(Runs, TheVersionIsPrinted) {
+  expect_ends(shell(shell_quoted(ASSAY_EXECUTABLE) + " --version"), 0, {"assay 0."});
+}
+
+// What the built-in subjects declare can be asked for by name.
+TEST_F(Runs, EveryFormOfTheReferenceIsKnown) {
+  std::istringstream lines(shell(command("list --subjects")).text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string op, form;
+    if (!line.starts_with("   ") || !(words >> op) || !op.ends_with(":")) continue;
+    op.pop_back();
+    if (op == "step_graph") continue;  // of the fast path; no op
+    while (words >> form) {
+      if (form.ends_with(",")) form.pop_back();
+      EXPECT_NO_THROW(check_form(op, form, "--subjects"));
+    }
+  }
+}
+
+TEST_F(Runs, AModelIsNotACase) {
+  expect_ends(shell(command("show mamba")), 2, {"'mamba' is a model, not a case", "assay list mamba"});
+}
+
+TEST_F(Runs, AGlobThatMatchesNothingNamesTheNearest) {
+  expect_ends(shell(command("list 'mamba/cahce.*'")), 2, {"matches no case", "nearest: mamba/cache.*"});
+}
+
+TEST_F(Runs, AMinimalGapIsASensibleNumber) {
+  for (const char* bad : {"nan", "inf", "0", "-1", "11"})
+    expect_ends(shell(command(std::string("fit mamba/small --min-gap ") + bad)), 2, {"--min-gap"});
 }
 
 TEST_F(Runs, WrongOptionsComeWithAdvice) {

@@ -160,6 +160,17 @@ TEST(Console, AFailingRowNamesAllThatIsNeeded) {
   EXPECT_EQ(lines[2], "      repeat:  assay run --subject fast --case jamba/cache.splits");
 }
 
+TEST(Console, OutsideTheSampleAnyFiniteValueIsExpected) {
+  Verdict v = failing();
+  v.first->what = "not finite";
+  v.first->expected = v.first->got = std::nan("");
+  v.first->detail = "expected a finite value, which is outside the golden's sample";
+  const std::string line = row_lines(v, 9, 20).at(1);
+  EXPECT_NE(line.find("expected a finite value, got nan"), std::string::npos) << line;
+  EXPECT_EQ(line.find("expected nan"), std::string::npos) << line;
+  EXPECT_NE(line.find("outside the golden's sample"), std::string::npos) << line;
+}
+
 TEST(Console, APassShowsTheShareOfTheBound) {
   Verdict v = failing();
   v.status = Status::kPass;

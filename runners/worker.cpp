@@ -11,6 +11,7 @@
 #include "cases/spec/case.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/scratch_folder.hpp"
 #include "runners/dump.hpp"
 #include "runners/execute.hpp"
 #include "runners/ops/run_ops.hpp"
@@ -53,6 +54,10 @@ json ready(const Capabilities& capabilities) {
           {"is_accelerated", capabilities.is_accelerated}};
 }
 
+json broken(const Error& error) {
+  return {{"kind", "broken"}, {"where", error.where()}, {"what", error.problem()}, {"advice", error.advice()}};
+}
+
 class Work {
  public:
   Work(const WorkerOptions& options, Subject& subject)
@@ -66,7 +71,13 @@ class Work {
     const Case test_case = read_case(case_file);
     auto config = configs_.find(file);
     if (config == configs_.end()) config = configs_.emplace(file, read_config(file)).first;
-    return result(execution_.run(test_case, config->second, wanted), evidence);
+    try {
+      return result(execution_.run(test_case, config->second, wanted), evidence);
+    } catch (const ScratchError& error) {
+      json row = result(scratch_verdict(test_case, error), evidence);
+      row["scratch"] = broken(error);
+      return row;
+    }
   }
 
  private:
@@ -75,6 +86,14 @@ class Work {
     json row = to_json(verdict);
     row["kind"] = "result";
     return row;
+  }
+
+  Verdict scratch_verdict(const Case& test_case, const ScratchError& error) const {
+    Verdict verdict = blank_verdict(test_case, subject_.capabilities());
+    verdict.status = Status::kError;
+    verdict.reason = error.what();
+    verdict.signature = signature_of(verdict);
+    return verdict;
   }
 
   // The reference is opened beside the subject when the first op case needs it, unless it is the subject.
@@ -98,10 +117,6 @@ class Work {
   Execution execution_;
   std::map<std::string, ModelConfig> configs_;
 };
-
-json broken(const Error& error) {
-  return {{"kind", "broken"}, {"where", error.where()}, {"what", error.problem()}, {"advice", error.advice()}};
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "cases/spec/error.hpp"
 #include "cases/spec/layouts.hpp"
 #include "cases/spec/select.hpp"
+#include "cases/spec/weights.hpp"
 
 namespace assay {
 
@@ -27,8 +28,7 @@ class CanonicalSource : public WeightSource {
         for (const Piece& piece : place.pieces) explained.insert(piece.name);
         if (is_held(name, place)) held_[name].push_back({row, std::move(place)});
       }
-      if (!held_.count(name))
-        throw InputError(weight(name), "is missing", "nearest there: " + nearest_list(name, source_->names()));
+      if (!held_.count(name)) throw missing_weight(name, *source_);
       for (const Held& held : held_[name]) check(held);
     }
     const bool has_head = held_.count("lm_head.weight") > 0;

@@ -70,6 +70,7 @@ TEST_F(CanonicalSources, EveryLayoutOfEveryConfigReadsBack) {
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(ASSAY_ROOT) / "cases" / "models")) {
     if (!entry.path().filename().string().ends_with(".config.json")) continue;
     const ModelConfig config = read_config(entry.path());
+    if (config.name == "real") continue;  // the same tables, gigabytes of weights
     std::map<std::string, std::string> expected;
     const auto drawn = open_weights(config);
     for (const std::string& name : drawn->names()) expected[name] = sha256(drawn->read(name).bytes());

@@ -94,18 +94,34 @@ struct Case {
 Case read_case(const std::filesystem::path& file);  // InputError naming file and pointer
 Case parse_case(const nlohmann::json& document, const std::filesystem::path& file, const std::string& id);
 
+// A file of the corpus that cannot be used: a case that is unfinished or wrong, a case of such a config, or the config
+// itself. It stops what selects it (cases/spec/select.hpp) and nothing else.
+struct BrokenCase {
+  std::string id;  // as of a case; a config's is "mamba2/tiny.config"
+  std::string model;
+  std::string aspect;  // empty for a config
+  // As far as the file could be read: empty where it does not say.
+  std::string tier, config;
+  std::filesystem::path file;
+  std::string where, problem, advice;  // of its InputError
+
+  [[noreturn]] void refuse() const;  // that InputError
+};
+
 // The whole corpus below a cases/models folder: every config and every case, checked against each other (a case's
-// config and inputs exist, lengths fit, legs named in agree exist). Throws the first InputError.
+// config and inputs exist, lengths fit, legs named in agree exist).
 struct Corpus {
   std::filesystem::path root;                  // repository root: holds cases/ and golden/
   std::map<std::string, ModelConfig> configs;  // by "mamba2/tiny"
   std::vector<Case> cases;                     // sorted by id
   std::vector<Case> op_cases;                  // cases/ops as a run's rows know them: no config, no legs
+  std::vector<BrokenCase> broken;              // sorted by id
 
   const ModelConfig& config_of(const Case& test_case) const {
     return configs.at(test_case.model + "/" + test_case.config);
   }
 };
+// InputError when the folder cannot be read or holds a folder that is no model's.
 Corpus read_corpus(const std::filesystem::path& root);
 
 }  // namespace assay

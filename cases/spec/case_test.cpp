@@ -103,6 +103,11 @@ TEST(Case, BeamsArriveAndStandAlone) {
   expect_parts(refusal(cached), {"/agree/0", "beams"});
 }
 
+TEST(Case, ALegHasAtMost1024Rows) {
+  EXPECT_NO_THROW(parse_case(changed("/legs/1/rows", Json(1024, {{"input", "one"}})), "c.json", "mamba2/cache.rows"));
+  expect_parts(refusal(changed("/legs/1/rows", Json(1025, {{"input", "one"}}))), {"/legs/1/rows", "at most 1024"});
+}
+
 TEST(Case, RefusesWhatContradictsItself) {
   expect_parts(refusal(changed("/legs/1/name", "whole")), {"c.json /legs/1/name", "whole"});
   expect_parts(refusal(changed("/legs/0/calls", {3, "rest"})), {"/legs/0/calls", "cache"});

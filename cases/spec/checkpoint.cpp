@@ -52,7 +52,7 @@ using Open = std::shared_ptr<const WeightSource> (*)(const fs::path&);
 // The shards that an index file names, opened together; each tensor comes from the shard that the index says.
 class ShardedSource : public WeightSource {
  public:
-  ShardedSource(const fs::path& index_file, Open open_shard) {
+  ShardedSource(const fs::path& index_file, Open open_shard) : index_file_(index_file) {
     const nlohmann::json index = read_json(index_file);
     if (!index.is_object() || !index.contains("weight_map") || !index.at("weight_map").is_object())
       throw InputError(index_file.string(), "has no weight_map object");
@@ -90,6 +90,7 @@ class ShardedSource : public WeightSource {
   std::string where(const std::string& name) const override {
     return has(name) ? shard_of(name).where(name) : WeightSource::where(name);
   }
+  std::string place() const override { return index_file_.string(); }
 
  private:
   const WeightSource& shard_of(const std::string& name) const {
@@ -98,6 +99,7 @@ class ShardedSource : public WeightSource {
     return *found->second;
   }
 
+  fs::path index_file_;
   std::map<std::string, std::shared_ptr<const WeightSource>> shards_, place_;
 };
 
@@ -126,6 +128,13 @@ std::shared_ptr<const WeightSource> open_weights(const ModelConfig& config) {
   return canonical_source(config, quantized_source(files));
 }
 
+InputError missing_weight(const std::string& name, const WeightSource& source) {
+  const std::vector<std::string> present = source.names();
+  const std::string place = source.place(), weight = "weight '" + name + "'";
+  return {place.empty() ? weight : place + " " + weight, "is missing",
+          present.empty() ? "no tensor at all is there" : "nearest there: " + nearest_list(name, present)};
+}
+
 void check_names(const std::vector<WeightSpec>& table, const WeightSource& source) {
   std::vector<std::string> wanted;
   for (const WeightSpec& spec : table) wanted.push_back(spec.name);
@@ -133,7 +142,7 @@ void check_names(const std::vector<WeightSpec>& table, const WeightSource& sourc
   const std::vector<std::string> present = source.names();
   for (const std::string& name : wanted) {
     if (source.has(name)) continue;
-    throw InputError("weight '" + name + "'", "is missing", "nearest there: " + nearest_list(name, present));
+    throw missing_weight(name, source);
   }
   for (const std::string& name : present) {
     if (wanted_set.count(name) || name == "lm_head.weight") continue;

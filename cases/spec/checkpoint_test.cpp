@@ -126,6 +126,10 @@ TEST_F(Checkpoint, NamesAreCheckedBothWays) {
     return "";
   };
   EXPECT_EQ(refusal_of({tensor("norm.weight", 1), tensor("D", 1)}), "");
+  const std::string file = (folder_ / "model.safetensors").string();
+  EXPECT_EQ(refusal_of({tensor("norm.weight", 1)}),
+            file + " weight 'D': is missing\n  nearest there: none is close; there is norm.weight");
+  EXPECT_EQ(refusal_of({}), file + " weight 'norm.weight': is missing\n  no tensor at all is there");
   // A copy of the tied head, as some files have it.
   EXPECT_EQ(refusal_of({tensor("norm.weight", 1), tensor("D", 1), tensor("lm_head.weight", 1)}), "");
   const std::string missing = refusal_of({tensor("nrom.weight", 1), tensor("D", 1)});

@@ -1,21 +1,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <tuple>
 
 #include "cases/spec/case.hpp"
+#include "cases/spec/check_case.hpp"
 #include "cases/spec/error.hpp"
+#include "cases/spec/json.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/op_case.hpp"
-#include "cases/spec/select.hpp"
 
 namespace assay {
 
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::error_code error;
@@ -29,161 +28,6 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return entries;
 }
 
-// Where in the case file, for messages.
-struct Spot {
-  const Case& test_case;
-  std::string pointer;
-  [[noreturn]] void refuse(const std::string& member, const std::string& problem,
-                           const std::string& advice = "") const {
-    throw InputError(test_case.file.string() + " " + pointer + member, problem, advice);
-  }
-};
-
-const Input& input_named(const ModelConfig& config, const std::string& name, const Spot& spot,
-                         const std::string& member) {
-  try {
-    return config.input(name);
-  } catch (const InputError& error) {
-    spot.refuse(member, error.where() + " " + error.problem(), error.advice());
-  }
-}
-
-void require_length(int64_t length, const Input& input, const Spot& spot, const std::string& member) {
-  if (length > input.length())
-    spot.refuse(member, fmt::format("{} tokens of input '{}', which has {} ({} and {} greedy)", length, input.name,
-                                    input.length(), input.tokens.size(), input.greedy));
-}
-
-void require_token(int64_t token, int64_t vocabulary, const Spot& spot, const std::string& member) {
-  if (token < 0 || token >= vocabulary)
-    spot.refuse(member, fmt::format("token {} is outside the vocabulary [0, {})", token, vocabulary));
-}
-
-void check_beams(const Row& row, const Input::Beams& beams, const Input& input, const Spot& spot) {
-  if (!input.beams)
-    spot.refuse("/input", fmt::format("input '{}' has no \"beams\" for the leg's", input.name),
-                "give the input \"beams\" in the config, or take another input");
-  const bool is_exhaustive = beams.width == 0;
-  if (is_exhaustive ? input.beams->steps < beams.steps : beams != *input.beams)
-    spot.refuse("/input", fmt::format("input '{}' has {} beams for {} steps; the leg wants others", input.name,
-                                      input.beams->width, input.beams->steps));
-  if (row.length != 0) spot.refuse("/length", "beams start after the whole prompt", "leave its length out");
-}
-
-// Columns of the row: padding and tokens.
-int64_t check_row(const Row& row, const Leg& leg, const ModelConfig& config, int64_t vocabulary, const Spot& spot) {
-  const Input& input = input_named(config, row.input, spot, "/input");
-  require_length(row.length, input, spot, "/length");
-  const auto prompt = static_cast<int64_t>(input.tokens.size());
-  if (leg.free_running && input.greedy == 0)
-    spot.refuse("/input", fmt::format("a free-running leg needs greedy tokens, and input '{}' has none", input.name),
-                "give the input \"greedy\" in the config, or take another input");
-  if (leg.free_running && row.length != 0 && row.length != prompt)
-    spot.refuse("/length", "a free-running row starts after the whole prompt", "leave its length out");
-  if (leg.beams) check_beams(row, *leg.beams, input, spot);
-  const int64_t length = row.length ? row.length : (leg.free_running ? prompt : input.length());
-  if (row.change) {
-    if (spot.test_case.aspect != "causal") spot.refuse("/change", "only a case of the aspect causal changes a token");
-    if (row.change->position >= length)
-      spot.refuse("/change/position", fmt::format("position {} of {} tokens", row.change->position, length));
-    require_token(row.change->token, vocabulary, spot, "/change/token");
-    if (row.change->position < prompt && input.tokens[static_cast<size_t>(row.change->position)] == row.change->token)
-      spot.refuse("/change/token",
-                  fmt::format("position {} already holds token {}", row.change->position, row.change->token));
-  }
-  return row.pad + length;
-}
-
-void check_leg(const Leg& leg, const ModelConfig& config, const ModelSpec& spec, const Spot& spot) {
-  const int64_t vocabulary = spec.vocabulary(config);
-  int64_t columns = 0;
-  for (size_t i = 0; i < leg.rows.size(); ++i) {
-    const Spot row_spot{spot.test_case, fmt::format("{}/rows/{}", spot.pointer, i)};
-    const int64_t here = check_row(leg.rows[i], leg, config, vocabulary, row_spot);
-    if (i == 0) columns = here;
-    if (here != columns)
-      row_spot.refuse("", fmt::format("pad + length is {} columns here and {} in row 0", here, columns),
-                      "pad the shorter rows on the left");
-  }
-  require_token(leg.pad_token, vocabulary, spot, "/pad_token");
-
-  int64_t named = 0;
-  for (const CallSize& call : leg.calls) named += call.columns;
-  const bool takes_rest = !leg.calls.empty() && leg.calls.back().kind != CallSize::Kind::kColumns;
-  if (named > columns || (takes_rest && named == columns))
-    spot.refuse("/calls", fmt::format("the calls take {} columns{}, the leg has {}", named,
-                                      takes_rest ? " and leave none for the last" : "", columns));
-  if (!takes_rest && named < columns)
-    spot.refuse("/calls", fmt::format("the calls take {} of {} columns", named, columns),
-                "end with \"rest\" or \"each\"");
-  if (leg.before) {
-    const Input& input = input_named(config, leg.before->input, spot, "/before/input");
-    require_length(leg.before->length, input, spot, "/before/length");
-  }
-  const std::vector<std::string> ops = spec.ops(config);
-  for (const auto& entry : leg.forms)
-    if (std::find(ops.begin(), ops.end(), entry.first) == ops.end())
-      spot.refuse("/forms", fmt::format("{} has no op '{}'", config.model, entry.first),
-                  "nearest: " + nearest_list(entry.first, ops));
-}
-
-const Leg& leg_named(const Case& test_case, const std::string& name) {
-  return *std::find_if(test_case.legs.begin(), test_case.legs.end(), [&](const Leg& leg) { return leg.name == name; });
-}
-
-void check_case(const Case& test_case, const Corpus& corpus) {
-  const auto config = corpus.configs.find(test_case.model + "/" + test_case.config);
-  if (config == corpus.configs.end()) {
-    std::vector<std::string> known;
-    for (const auto& entry : corpus.configs)
-      if (entry.second.model == test_case.model) known.push_back(entry.second.name);
-    throw InputError(test_case.file.string() + " /config",
-                     test_case.model + " has no config '" + test_case.config + "'",
-                     "nearest: " + nearest_list(test_case.config, known));
-  }
-  const ModelSpec& spec = model_spec(test_case.model);
-  bool has_change = false;
-  for (size_t i = 0; i < test_case.legs.size(); ++i) {
-    const Leg& leg = test_case.legs[i];
-    check_leg(leg, config->second, spec, {test_case, fmt::format("/legs/{}", i)});
-    for (const Row& row : leg.rows) has_change = has_change || row.change;
-  }
-  if (test_case.aspect == "causal" && !has_change)
-    throw InputError(test_case.file.string() + " /legs", "a case of the aspect causal changes a token in some row");
-  for (size_t i = 0; i < test_case.agree.size(); ++i) {
-    const Leg& first = leg_named(test_case, test_case.agree[i].first);
-    const Leg& second = leg_named(test_case, test_case.agree[i].second);
-    const bool has_common = std::any_of(first.rows.begin(), first.rows.end(), [&](const Row& row) {
-      return std::any_of(second.rows.begin(), second.rows.end(),
-                         [&](const Row& other) { return row.input == other.input; });
-    });
-    if (!has_common)
-      throw InputError(fmt::format("{} /agree/{}", test_case.file.string(), i), "the two legs have no input in common");
-  }
-}
-
-// A run is recorded once: every case that cites it leaves the same modules unquantised.
-void check_unquantized(const Corpus& corpus) {
-  std::map<std::tuple<std::string, std::string, std::string, std::string>, const Case*> cited;
-  for (const Case& test_case : corpus.cases) {
-    if (test_case.quantization.empty()) continue;
-    std::set<std::string> inputs;
-    for (const Leg& leg : test_case.legs) {
-      for (const Row& row : leg.rows) inputs.insert(row.input);
-      if (leg.before) inputs.insert(leg.before->input);
-    }
-    for (const std::string& input : inputs) {
-      const Case& first =
-          *cited.try_emplace({test_case.model, test_case.config, input, test_case.kind}, &test_case).first->second;
-      if (first.unquantized != test_case.unquantized)
-        throw InputError(test_case.file.string() + " /unquantized",
-                         fmt::format("is not that of {}, which has input '{}' of {} in {} too", first.id, input,
-                                     corpus.config_of(test_case).id(), test_case.kind),
-                         "a run is recorded once: leave the same modules out, or take another input");
-    }
-  }
-}
-
 // Ids are compared letter by letter, typed by hand, and stand in file systems that do not tell upper from lower case.
 void require_variant(const Case& test_case) {
   for (const char c : test_case.variant)
@@ -192,42 +36,131 @@ void require_variant(const Case& test_case) {
                        fmt::format("a variant is lower case letters, digits and '_', not '{}'", c), "rename the file");
 }
 
-void read_model_folder(const fs::path& folder, Corpus& corpus) {
-  const std::string model = folder.filename().string();
+// A member of the file as far as it can be read.
+std::string text_in(const Json& document, const char* member) {
+  return document.is_object() && document.contains(member) && document.at(member).is_string()
+             ? document.at(member).get<std::string>()
+             : "";
+}
+
+BrokenCase broken_case(const std::string& id, const fs::path& file, const Error& error) {
+  BrokenCase broken;
+  broken.id = id;
+  const size_t slash = id.find('/'), dot = id.find('.', slash);
+  broken.model = id.substr(0, slash);
+  const std::string stem = id.substr(slash + 1, dot - slash - 1);
+  const bool is_config = file.string().ends_with(".config.json");
+  (is_config ? broken.config : broken.aspect) = stem;
+  broken.file = file;
+  broken.where = error.where();
+  broken.problem = error.problem();
+  broken.advice = error.advice();
+  if (is_config) return broken;
   try {
-    model_spec(model);
-  } catch (const InputError& error) {
-    throw InputError(folder.string(), "is not the folder of a model: '" + model + "' " + error.problem(),
-                     error.advice());
+    const Json document = read_json(file);
+    broken.tier = text_in(document, "tier");
+    broken.config = text_in(document, "config");
+  } catch (const Error&) {
+    // Then nothing is known of it.
   }
-  for (const fs::path& file : sorted_entries(folder)) {
-    const std::string name = file.filename().string();
-    if (!name.ends_with(".json")) continue;
-    if (name.ends_with(".config.json")) {
-      ModelConfig config = read_config(file);
-      if (config.model != model)
-        throw InputError(file.string() + " /model", "'" + config.model + "' in the folder of '" + model + "'");
-      const std::string id = config.id();
-      corpus.configs.emplace(id, std::move(config));
-    } else if (name[0] != '.') {  // a leading dot is an unfinished write of ours
-      corpus.cases.push_back(read_case(file));
-      require_variant(corpus.cases.back());
+  return broken;
+}
+
+class Reader {
+ public:
+  explicit Reader(const fs::path& root) { corpus_.root = root; }
+
+  Corpus read() && {
+    for (const fs::path& folder : sorted_entries(corpus_.root / "cases" / "models"))
+      if (fs::is_directory(folder)) read_model_folder(folder);
+    const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
+    std::sort(corpus_.cases.begin(), corpus_.cases.end(), by_id);
+    check_cases();
+    for (const fs::path& file : op_case_files(corpus_.root)) read_op_case_file(file);
+    std::sort(corpus_.op_cases.begin(), corpus_.op_cases.end(), by_id);
+    std::sort(corpus_.broken.begin(), corpus_.broken.end(), by_id);
+    return std::move(corpus_);
+  }
+
+ private:
+  void read_model_folder(const fs::path& folder) {
+    const std::string model = folder.filename().string();
+    try {
+      model_spec(model);
+    } catch (const InputError& error) {
+      throw InputError(folder.string(), "is not the folder of a model: '" + model + "' " + error.problem(),
+                       error.advice());
+    }
+    for (const fs::path& file : sorted_entries(folder)) {
+      const std::string name = file.filename().string();
+      if (!name.ends_with(".json") || name[0] == '.') continue;  // a leading dot is an unfinished write of ours
+      const std::string id = model + "/" + name.substr(0, name.size() - std::string(".json").size());
+      try {
+        if (name.ends_with(".config.json")) {
+          read_config_file(file, model);
+        } else {
+          Case test_case = read_case(file);
+          require_variant(test_case);
+          corpus_.cases.push_back(std::move(test_case));
+        }
+      } catch (const Error& error) {
+        add_broken(id, file, error);
+      }
     }
   }
-}
+
+  void read_config_file(const fs::path& file, const std::string& model) {
+    ModelConfig config = read_config(file);
+    if (config.model != model)
+      throw InputError(file.string() + " /model", "'" + config.model + "' in the folder of '" + model + "'");
+    const std::string id = config.id();
+    corpus_.configs.emplace(id, std::move(config));
+  }
+
+  void check_cases() {
+    CitedRuns runs;
+    std::vector<Case> sound;
+    for (Case& test_case : corpus_.cases) {
+      try {
+        require_sound_config(test_case);
+        check_case(test_case, corpus_);
+        runs.check(test_case);
+        sound.push_back(std::move(test_case));
+      } catch (const Error& error) {
+        add_broken(test_case.id, test_case.file, error);
+      }
+    }
+    corpus_.cases = std::move(sound);
+  }
+
+  void require_sound_config(const Case& test_case) const {
+    const std::string id = test_case.model + "/" + test_case.config + ".config";
+    for (const BrokenCase& broken : corpus_.broken)
+      if (broken.id == id)
+        throw InputError(test_case.file.string() + " /config", fmt::format("{}: {}", broken.where, broken.problem),
+                         broken.advice);
+  }
+
+  void read_op_case_file(const fs::path& file) {
+    try {
+      corpus_.op_cases.push_back(row_of(read_op_case(file)));
+    } catch (const Error& error) {
+      add_broken(fmt::format("{}/{}.{}", kOpModel, file.parent_path().filename().string(), file.stem().string()), file,
+                 error);
+    }
+  }
+
+  void add_broken(const std::string& id, const fs::path& file, const Error& error) {
+    corpus_.broken.push_back(broken_case(id, file, error));
+  }
+
+  Corpus corpus_;
+};
 
 }  // namespace
 
-Corpus read_corpus(const fs::path& root) {
-  Corpus corpus;
-  corpus.root = root;
-  for (const fs::path& folder : sorted_entries(root / "cases" / "models"))
-    if (fs::is_directory(folder)) read_model_folder(folder, corpus);
-  std::sort(corpus.cases.begin(), corpus.cases.end(), [](const Case& a, const Case& b) { return a.id < b.id; });
-  for (const Case& test_case : corpus.cases) check_case(test_case, corpus);
-  check_unquantized(corpus);
-  for (const OpCase& op_case : read_op_cases(root)) corpus.op_cases.push_back(row_of(op_case));
-  return corpus;
-}
+void BrokenCase::refuse() const { throw InputError(where, problem, advice); }
+
+Corpus read_corpus(const fs::path& root) { return Reader(root).read(); }
 
 }  // namespace assay

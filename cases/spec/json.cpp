@@ -12,6 +12,7 @@
 #include <iterator>
 #include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cases/spec/error.hpp"
@@ -32,6 +33,17 @@ std::string located(const std::filesystem::path& file, std::string_view text, si
     line += text[i] == '\n';
   }
   return fmt::format("{}:{}:{}", file.string(), line, column);
+}
+
+struct Descriptor {
+  int value;
+  ~Descriptor() { ::close(value); }
+};
+
+std::string size_text(size_t bytes) {
+  for (const auto& [unit, name] : {std::pair{size_t{1} << 30, "GiB"}, {size_t{1} << 20, "MiB"}})
+    if (bytes >= unit && bytes % unit == 0) return fmt::format("{} {}", bytes / unit, name);
+  return fmt::format("{} bytes", bytes);
 }
 
 // Reads the text and counts, so that the handler below can say where it is.
@@ -184,29 +196,34 @@ std::string canonical(const nlohmann::json& document) {
   return text;
 }
 
-std::string read_file(const std::filesystem::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+std::string read_file(const std::filesystem::path& file, size_t most_bytes) {
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     const int code = errno;
     if (code == ENOENT || code == ENOTDIR) throw InputError(file.string(), "there is no such file");
     throw HarnessError(file.string(), "cannot open: " + errno_text(code));
   }
+  const Descriptor closed_at_end{descriptor};
+  struct stat about {};
+  if (::fstat(descriptor, &about) != 0) throw HarnessError(file.string(), "cannot read: " + errno_text(errno));
+  if (S_ISDIR(about.st_mode)) throw InputError(file.string(), "is a folder, not a file");
+  if (!S_ISREG(about.st_mode)) throw InputError(file.string(), "is not a regular file");
+  const auto require_size = [&](uintmax_t bytes) {
+    if (bytes > most_bytes)
+      throw InputError(file.string(), fmt::format("has {} bytes, more than {}", bytes, size_text(most_bytes)));
+  };
+  require_size(static_cast<uintmax_t>(about.st_size));
   std::string text;
   char buffer[1 << 16];
   while (true) {
     const ssize_t count = ::read(descriptor, buffer, sizeof buffer);
-    if (count == 0) break;
+    if (count == 0) return text;
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int code = errno;
-      ::close(descriptor);
-      if (code == EISDIR) throw InputError(file.string(), "is a folder, not a file");
-      throw HarnessError(file.string(), "cannot read: " + errno_text(code));
-    }
+    if (count < 0) throw HarnessError(file.string(), "cannot read: " + errno_text(errno));
     text.append(buffer, static_cast<size_t>(count));
+    require_size(text.size());  // it may have grown, and files of /proc say that they are empty
   }
-  ::close(descriptor);
-  return text;
 }
 
 }  // namespace assay

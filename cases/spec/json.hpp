@@ -3,6 +3,7 @@
 // golden/schema.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -11,7 +12,7 @@
 
 namespace assay {
 
-nlohmann::json read_json(const std::filesystem::path& file);                          // InputError, HarnessError on I/O
+nlohmann::json read_json(const std::filesystem::path& file);                          // errors of read_file, and below
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& file);  // file only names it
 
 // Throws InputError naming file, JSON pointer and what was expected. schema: file name of a schema that was built into
@@ -31,6 +32,10 @@ void write_file(const std::filesystem::path& file, std::string_view text);
 // The same in parts: `fill` hands them over in order. An error of fill leaves no file behind.
 using WritePart = std::function<void(std::string_view)>;
 void write_file(const std::filesystem::path& file, const std::function<void(const WritePart&)>& fill);
-std::string read_file(const std::filesystem::path& file);
+
+// A whole text. InputError naming the file when there is none, when it is no regular file (reading a pipe or a device
+// might never end) or larger than `most_bytes`; HarnessError on I/O.
+inline constexpr size_t kMostTextBytes = size_t{64} << 20;
+std::string read_file(const std::filesystem::path& file, size_t most_bytes = kMostTextBytes);
 
 }  // namespace assay

@@ -115,6 +115,23 @@ TEST(Json, MissingFilesAreInputErrors) {
   const ScratchFolder folder;
   EXPECT_THROW(read_file(folder.path() / "none.json"), InputError);
   EXPECT_THROW(read_file(folder.path()), InputError);
+  const auto refusal_of = [](const std::filesystem::path& file, size_t most) -> std::string {
+    try {
+      read_file(file, most);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::filesystem::path pipe = folder.path() / "pipe.json", big = folder.path() / "big.json";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(refusal_of(pipe, kMostTextBytes), pipe.string() + ": is not a regular file");
+  EXPECT_EQ(refusal_of("/dev/zero", kMostTextBytes), "/dev/zero: is not a regular file");
+  write_file(big, "12345");
+  EXPECT_EQ(refusal_of(big, 5), "");
+  EXPECT_EQ(refusal_of(big, 4), big.string() + ": has 5 bytes, more than 4 bytes");
+  std::filesystem::resize_file(big, uintmax_t{1} << 40);  // sparse
+  EXPECT_EQ(refusal_of(big, kMostTextBytes), big.string() + ": has 1099511627776 bytes, more than 64 MiB");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "cases/spec/digest.hpp"
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/op_forms.hpp"
 #include "cases/spec/select.hpp"
 
 namespace assay {
@@ -172,6 +173,7 @@ OpCase parse_op_case(const Json& document, const fs::path& file, const std::stri
   result.why = document.at("why").get<std::string>();
   result.seed = document.at("seed").get<uint64_t>();
   result.forms = forms_of(document, file);
+  for (const std::string& form : result.forms) check_form(op, form, file.string() + " /forms");
   if (document.contains("bound")) result.factor = document.at("bound").at("factor").get<double>();
   result.sample = document.value("sample", std::vector<std::string>{});
   for (const std::string& size : result.sample)
@@ -225,7 +227,7 @@ Case row_of(const OpCase& op_case) {
   return row;
 }
 
-std::vector<OpCase> read_op_cases(const fs::path& root) {
+std::vector<fs::path> op_case_files(const fs::path& root) {
   std::set<fs::path> files;
   std::error_code error;
   for (fs::recursive_directory_iterator at(root / "cases" / "ops", error), end; !error && at != end;
@@ -233,8 +235,12 @@ std::vector<OpCase> read_op_cases(const fs::path& root) {
     const std::string name = at->path().filename().string();
     if (name.ends_with(".json") && name[0] != '.') files.insert(at->path());
   }
+  return {files.begin(), files.end()};
+}
+
+std::vector<OpCase> read_op_cases(const fs::path& root) {
   std::vector<OpCase> cases;
-  for (const fs::path& file : files) cases.push_back(read_op_case(file));
+  for (const fs::path& file : op_case_files(root)) cases.push_back(read_op_case(file));
   std::sort(cases.begin(), cases.end(), [](const OpCase& a, const OpCase& b) { return a.id < b.id; });
   return cases;
 }

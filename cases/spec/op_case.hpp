@@ -50,7 +50,9 @@ OpCase parse_op_case(const nlohmann::json& document, const std::filesystem::path
 // What a run knows of an op case before it is run: id, model "ops", aspect the op; no config, no legs.
 Case row_of(const OpCase& op_case);
 
-// Every op case below root/cases/ops, sorted by id; none if there is no such folder.
+// The files of all op cases below root/cases/ops; none if there is no such folder.
+std::vector<std::filesystem::path> op_case_files(const std::filesystem::path& root);
+// Every one of them read, sorted by id. Errors of read_op_case.
 std::vector<OpCase> read_op_cases(const std::filesystem::path& root);
 
 }  // namespace assay

@@ -93,6 +93,8 @@ TEST(OpCase, WrongFilesAreRefusedByPlace) {
   text = document(right);
   text["forms"] = "chunked";
   expect_parts(refusal(text, "rms_norm"), {"/forms", "[\"chunked\"]"});
+  text["forms"] = {"chunkd"};
+  expect_parts(refusal(text, "ssd"), {"/forms", "no form 'chunkd'", "nearest: chunked"});
   text = document(right);
   text["sample"] = {"W"};
   expect_parts(refusal(text, "rms_norm"), {"/sample", "no size 'W'"});

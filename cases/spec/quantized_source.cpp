@@ -60,6 +60,7 @@ class QuantizedSource final : public WeightSource {
                                    : source_->read_elements(name, begin, count);
   }
   std::string where(const std::string& name) const override { return source_->where(name); }
+  std::string place() const override { return source_->place(); }
 
   std::optional<Nf4Weight> nf4(const std::string& name) const override {
     const auto found = weights_.find(name);

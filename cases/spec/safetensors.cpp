@@ -135,6 +135,7 @@ class SafetensorsSource : public WeightSource {
   }
 
   std::string where(const std::string& name) const override { return file_.path() + " tensor '" + name + "'"; }
+  std::string place() const override { return file_.path(); }
 
  private:
   const Entry& find(const std::string& name) const {

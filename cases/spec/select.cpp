@@ -32,6 +32,16 @@ std::vector<std::string> ops_of(const Corpus& corpus, const Case& test_case) {
   return model_spec(test_case.model).ops(corpus.config_of(test_case));
 }
 
+// Whether the broken case may run an op that `is_wanted`: what is not known of it counts for it.
+bool may_run(const Corpus& corpus, const BrokenCase& broken, auto&& is_wanted) {
+  if (broken.model == kOpModel) return is_wanted(broken.aspect);
+  std::vector<std::string> ops;
+  for (const auto& [id, config] : corpus.configs)
+    if (config.model == broken.model)
+      for (const std::string& op : model_spec(config.model).ops(config)) ops.push_back(op);
+  return ops.empty() || std::any_of(ops.begin(), ops.end(), is_wanted);
+}
+
 Names names_in(const Corpus& corpus) {
   Names names;
   for (const ModelSpec& spec : model_specs()) names.models.emplace(spec.name);
@@ -48,6 +58,11 @@ Names names_in(const Corpus& corpus) {
     names.ops.insert(test_case.aspect);
     names.ids.insert(test_case.id);
   }
+  for (const BrokenCase& broken : corpus.broken) {
+    names.ids.insert(broken.id);
+    if (broken.model == kOpModel) names.models.insert(broken.model);
+    if (!broken.config.empty()) names.configs.insert({broken.config, broken.model + "/" + broken.config});
+  }
   return names;
 }
 
@@ -62,29 +77,26 @@ void require_known(const std::string& selector, const std::string& what, const s
                    is_close || shown.empty() ? "nearest: " + nearest_list(pattern, sorted(known)) : shown);
 }
 
-constexpr uintmax_t kMostBytes = 1 << 20;
+constexpr size_t kMostBytes = 1 << 20;
 
-// Only a regular file: reading a device or a pipe might never end.
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
   const std::string where = "selector '@" + file.string() + "'";
   constexpr const char* kAdvice = "after @ stands the path of a text file with one selector a line";
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) throw InputError(where, "there is no file '" + file.string() + "'", kAdvice);
-  if (!std::filesystem::is_regular_file(status))
-    throw InputError(where, "'" + file.string() + "' is not a regular file", kAdvice);
-  if (const uintmax_t bytes = std::filesystem::file_size(file, error); !error && bytes > kMostBytes)
-    throw InputError(where, "'" + file.string() + "' has " + std::to_string(bytes) + " bytes, more than 1 MiB",
-                     kAdvice);
+  std::string whole;
+  try {
+    whole = read_file(file, kMostBytes);
+  } catch (const InputError& error) {
+    throw InputError(where, error.problem(), kAdvice);
+  }
   std::vector<std::string> lines;
-  std::istringstream text(read_file(file));
+  std::istringstream text(whole);
   for (std::string line; std::getline(text, line);) {
     line = line.substr(0, line.find('#'));
     const size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string::npos) continue;
     lines.push_back(line.substr(first, line.find_last_not_of(" \t\r") - first + 1));
   }
-  if (lines.empty()) throw InputError(where, "'" + file.string() + "' holds no selector", kAdvice);
+  if (lines.empty()) throw InputError(where, "holds no selector", kAdvice);
   return lines;
 }
 
@@ -102,44 +114,50 @@ class Selection {
       for (const std::string& line : lines_of(selector.substr(1))) add(line, depth + 1);
       return;
     }
-    const size_t before = chosen_.size();
     bool has_matched = false;
-    const auto take = [&](auto&& is_wanted) {
+    const auto take = [&](auto&& is_wanted, auto&& is_wanted_broken) {
       for (const std::vector<Case>* cases : {&corpus_.cases, &corpus_.op_cases})
         for (const Case& test_case : *cases)
           if (is_wanted(test_case)) {
             has_matched = true;
             chosen_.insert(&test_case);
           }
+      for (const BrokenCase& broken : corpus_.broken)
+        if (is_wanted_broken(broken)) {
+          has_matched = true;
+          broken_.insert(&broken);
+        }
     };
+    const auto take_alike = [&](auto&& is_wanted) { take(is_wanted, is_wanted); };
     if (const size_t colon = selector.find(':'); colon != std::string::npos) {
       add_term(selector, selector.substr(0, colon), selector.substr(colon + 1), take);
     } else if (names_.models.count(selector)) {
       whole_.insert(selector);
-      take([&](const Case& test_case) { return test_case.model == selector; });
+      take_alike([&](const auto& test_case) { return test_case.model == selector; });
     } else if (is_glob(selector)) {
       if (const size_t slash = selector.find('/'); slash != std::string::npos)
         require_known(selector, "model", selector.substr(0, slash), names_.models);
       for (const std::string& model : names_.models)
         if (glob_matches(selector, model + kAnyCase)) whole_.insert(model);
-      take([&](const Case& test_case) { return glob_matches(selector, test_case.id); });
+      take_alike([&](const auto& test_case) { return glob_matches(selector, test_case.id); });
     } else {
       std::set<std::string> known = names_.ids;
       known.insert(names_.models.begin(), names_.models.end());
       require_known(selector, selector.find('/') == std::string::npos ? "model or case" : "case", selector, known,
                     "models: " + joined(names_.models) +
                         "; or a case id (`assay list`), a glob over ids, model: aspect: op: tier: config:, @file");
-      take([&](const Case& test_case) { return test_case.id == selector; });
+      take_alike([&](const auto& test_case) { return test_case.id == selector; });
     }
-    if (!has_matched && chosen_.size() == before)
-      throw InputError("selector '" + selector + "'", "matches no case", "`assay list` shows what there is");
+    if (!has_matched) throw InputError("selector '" + selector + "'", "matches no case", advice_for(selector));
   }
 
-  std::vector<const Case*> cases() const {
-    std::vector<const Case*> result;
+  Selected selected() const {
+    Selected result;
     for (const std::vector<Case>* cases : {&corpus_.cases, &corpus_.op_cases})
       for (const Case& test_case : *cases)
-        if (chosen_.count(&test_case)) result.push_back(&test_case);
+        if (chosen_.count(&test_case)) result.cases.push_back(&test_case);
+    for (const BrokenCase& broken : corpus_.broken)
+      if (broken_.count(&broken)) result.broken.push_back(&broken);
     return result;
   }
 
@@ -153,25 +171,36 @@ class Selection {
       require_known(selector, "model", value, names_.models);
       for (const std::string& model : names_.models)
         if (glob_matches(value, model)) whole_.insert(model);
-      take([&](const Case& test_case) { return glob_matches(value, test_case.model); });
+      take([&](const Case& test_case) { return glob_matches(value, test_case.model); },
+           [&](const BrokenCase& broken) { return glob_matches(value, broken.model); });
     } else if (term == "aspect") {
       require_known(selector, "aspect", value, names_.aspects);
-      take([&](const Case& test_case) { return glob_matches(value, test_case.aspect); });
+      take([&](const Case& test_case) { return glob_matches(value, test_case.aspect); },
+           [&](const BrokenCase& broken) { return !broken.aspect.empty() && glob_matches(value, broken.aspect); });
     } else if (term == "tier") {
       require_known(selector, "tier", value, names_.tiers);
-      take([&](const Case& test_case) { return glob_matches(value, test_case.tier); });
+      take([&](const Case& test_case) { return glob_matches(value, test_case.tier); },
+           [&](const BrokenCase& broken) {
+             return !broken.aspect.empty() && (broken.tier.empty() || glob_matches(value, broken.tier));
+           });
     } else if (term == "config") {
       require_known(selector, "config", value, names_.configs);
-      take([&](const Case& test_case) {
-        if (test_case.is_op_case()) return false;
-        return glob_matches(value, test_case.config) || glob_matches(value, test_case.model + "/" + test_case.config);
-      });
+      const auto is_named = [&](const std::string& model, const std::string& config) {
+        return model != kOpModel && (glob_matches(value, config) || glob_matches(value, model + "/" + config));
+      };
+      take([&](const Case& test_case) { return is_named(test_case.model, test_case.config); },
+           [&](const BrokenCase& broken) {
+             return is_named(broken.model, broken.config) || (broken.config.empty() && broken.model != kOpModel);
+           });
     } else if (term == "op") {
       require_known(selector, "op", value, names_.ops);
-      take([&](const Case& test_case) {
-        const std::vector<std::string> ops = ops_of(corpus_, test_case);
-        return std::any_of(ops.begin(), ops.end(), [&](const std::string& op) { return glob_matches(value, op); });
-      });
+      const auto is_named = [&](const std::string& op) { return glob_matches(value, op); };
+      take(
+          [&](const Case& test_case) {
+            const std::vector<std::string> ops = ops_of(corpus_, test_case);
+            return std::any_of(ops.begin(), ops.end(), is_named);
+          },
+          [&](const BrokenCase& broken) { return may_run(corpus_, broken, is_named); });
     } else {
       throw InputError("selector '" + selector + "'", "no term '" + term + ":'",
                        "terms: model: aspect: op: tier: config:; nearest: " +
@@ -179,9 +208,19 @@ class Selection {
     }
   }
 
+  // The nearest of the ids and of what globs are made of ("mamba2/cache.*"), first of all.
+  std::string advice_for(const std::string& selector) const {
+    std::set<std::string> known = names_.ids;
+    for (const std::string& id : names_.ids) known.insert(id.substr(0, id.find('.')) + ".*");
+    const bool is_close = !nearest(selector, sorted(known)).empty();
+    return (is_close ? "nearest: " + nearest_list(selector, sorted(known)) + "; " : "") +
+           "`assay list` shows what there is";
+  }
+
   const Corpus& corpus_;
   Names names_;
   std::set<const Case*> chosen_;
+  std::set<const BrokenCase*> broken_;
   std::set<std::string> whole_;  // models of which every case is meant
 };
 
@@ -216,12 +255,18 @@ std::vector<std::string> whole_models(const Corpus& corpus, const std::vector<st
   return models;
 }
 
-std::vector<const Case*> select_cases(const Corpus& corpus, const std::vector<std::string>& selectors) {
+Selected select_all(const Corpus& corpus, const std::vector<std::string>& selectors) {
   if (selectors.empty())
     throw InputError("selection", "no selector was given", "say a model, a case id, or '*' for everything");
   Selection selection(corpus);
   for (const std::string& selector : selectors) selection.add(selector);
-  return selection.cases();
+  return selection.selected();
+}
+
+std::vector<const Case*> select_cases(const Corpus& corpus, const std::vector<std::string>& selectors) {
+  Selected selected = select_all(corpus, selectors);
+  if (!selected.broken.empty()) selected.broken.front()->refuse();
+  return std::move(selected.cases);
 }
 
 }  // namespace assay

@@ -23,7 +23,14 @@ bool glob_matches(std::string_view pattern, std::string_view text);  // * and ?
 // without any case is among them: "mamba2", "mamba*", "model:*", "*".
 std::vector<std::string> whole_models(const Corpus& corpus, const std::vector<std::string>& selectors);
 
-// Cases in corpus order, then op cases. InputError: an unknown name (with the nearest ones) or nothing selected.
+struct Selected {
+  std::vector<const Case*> cases;         // in corpus order, then op cases
+  std::vector<const BrokenCase*> broken;  // whose name, or what is known of them, is selected too
+};
+// InputError: an unknown name (with the nearest ones) or nothing selected.
+Selected select_all(const Corpus& corpus, const std::vector<std::string>& selectors);
+
+// The cases alone. The error of a broken case that is selected: it must not be left out without a word.
 std::vector<const Case*> select_cases(const Corpus& corpus, const std::vector<std::string>& selectors);
 
 }  // namespace assay

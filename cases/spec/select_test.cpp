@@ -103,7 +103,7 @@ TEST(Select, FilesHoldOneSelectorALine) {
   std::ofstream(file) << "@" << file << "\n";
   expect_parts(refusal({"@" + file}), {"name each other"});
   fs::remove(file);
-  expect_parts(refusal({"@" + file}), {"there is no file", "one selector a line"});
+  expect_parts(refusal({"@" + file}), {"no such file", "one selector a line"});
 }
 
 TEST(Select, UnknownNamesListTheNearest) {

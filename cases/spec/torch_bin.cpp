@@ -92,6 +92,7 @@ class TorchBinSource : public WeightSource {
   }
 
   std::string where(const std::string& name) const override { return archive_.path() + " tensor '" + name + "'"; }
+  std::string place() const override { return archive_.path(); }
 
  private:
   const Held& find(const std::string& name) const {

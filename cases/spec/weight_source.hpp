@@ -35,6 +35,8 @@ class WeightSource {
   virtual std::optional<Nf4Weight> nf4(const std::string& /*name*/) const { return std::nullopt; }
   // How a message names the tensor: with its file, where it has one.
   virtual std::string where(const std::string& name) const;
+  // The file that holds the tensors, or their index; empty where they are drawn.
+  virtual std::string place() const { return ""; }
 };
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "cases/spec/error.hpp"
 #include "cases/spec/model_spec.hpp"
 #include "cases/spec/weight_source.hpp"
 
@@ -26,6 +27,9 @@ std::shared_ptr<const WeightSource> open_weights(const ModelConfig& config);
 // A tensor of a model's table read from source, as float32 (float16 and bfloat16 are widened). InputError naming the
 // tensor when it is missing, has another shape or a non-finite element.
 HostTensor read_weight(const WeightSpec& spec, const WeightSource& source);
+
+// That source lacks the tensor: names it, the source's file and the nearest tensors there.
+InputError missing_weight(const std::string& name, const WeightSource& source);
 
 // InputError naming the first tensor of the table that source lacks, or of source that the table lacks, with the
 // nearest names. lm_head.weight beside a tied embedding is ignored, as the original does.

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -20,13 +21,15 @@ struct Template {
   const char* dtype;
   // The members after `why`. @A and @B are inputs, @G one with greedy tokens; @N is a length that A and B both have, @P
   // the columns of padding of a row of 1 token beside one of @N; @Q is a position in A and @T a token that it does not
-  // hold; @OP is the op of the mixer; @S an input with beams, @W their width for @X steps.
+  // hold; @OP is the op of the mixer; @S an input with beams, @W their width for @X steps; @K a quantisation and @U the
+  // modules that the cases of the same run leave as they are.
   const char* body;
 };
 
+constexpr const char* kQuantization = "nf4";
 constexpr const char* kWhole = R"("legs": [{"name": "whole", "rows": [{"input": "@A"}]}])";
 
-// To give another aspect a template, add its line; an aspect without one is refused.
+// One for each of kAspects.
 constexpr Template kTemplates[] = {
     {"logits", "float32", kWhole},
     {"generate", "float32",
@@ -76,6 +79,13 @@ constexpr Template kTemplates[] = {
   "agree": [["whole", "each"]])"},
     {"fp16", "float16", kWhole},
     {"bf16", "bfloat16", kWhole},
+    {"int4", "float32",
+     R"("quantization": "@K",@U
+  "legs": [
+    {"name": "whole", "rows": [{"input": "@A"}]},
+    {"name": "each", "rows": [{"input": "@A"}], "cache": "dynamic", "calls": ["each"]}
+  ],
+  "agree": [["whole", "each"]])"},
     {"static_cache", "float32",
      R"("legs": [
     {"name": "dynamic", "rows": [{"input": "@A"}], "cache": "dynamic", "calls": ["each"]},
@@ -89,6 +99,8 @@ constexpr Template kTemplates[] = {
   ],
   "agree_exactly": [["resident", "offloaded"]])"},
 };
+
+static_assert(std::size(kTemplates) == std::size(kAspects));
 
 // The op that tells the family: any other only where none of these is there.
 std::string mixer_op(const ModelConfig& config) {
@@ -110,7 +122,21 @@ void replace(std::string& text, const std::string& mark, const std::string& valu
     text.replace(at, mark.size(), value);
 }
 
-std::string filled(std::string body, const ModelConfig& config) {
+// `"unquantized": [...],` as in a case that cites the run already; a run is recorded once.
+std::string unquantized_text(const Corpus& corpus, const ModelConfig& config, const std::string& input) {
+  for (const Case& test_case : corpus.cases) {
+    if (test_case.model != config.model || test_case.config != config.name || test_case.quantization != kQuantization)
+      continue;
+    const bool cites = std::any_of(test_case.legs.begin(), test_case.legs.end(), [&](const Leg& leg) {
+      return std::any_of(leg.rows.begin(), leg.rows.end(), [&](const Row& row) { return row.input == input; });
+    });
+    if (cites && !test_case.unquantized.empty())
+      return fmt::format("\n  \"unquantized\": {},", nlohmann::json(test_case.unquantized).dump());
+  }
+  return "";
+}
+
+std::string filled(std::string body, const ModelConfig& config, const Corpus& corpus) {
   const auto needs = [&body](const char* mark) { return body.find(mark) != std::string::npos; };
   replace(body, "@OP", needs("@OP") ? mixer_op(config) : "");
   if (needs("@G"))
@@ -138,6 +164,8 @@ std::string filled(std::string body, const ModelConfig& config) {
     replace(body, "@P", std::to_string(length - 1));
   }
   const size_t position = a.tokens.size() / 2;
+  if (needs("@U")) replace(body, "@U", unquantized_text(corpus, config, a.name));
+  replace(body, "@K", kQuantization);
   replace(body, "@A", a.name);
   replace(body, "@Q", std::to_string(position));
   replace(body, "@T", std::to_string(a.tokens[position] == 0 ? 1 : 0));
@@ -146,19 +174,13 @@ std::string filled(std::string body, const ModelConfig& config) {
 
 }  // namespace
 
-std::string case_template(const std::string& aspect, const ModelConfig& config) {
+std::string case_template(const std::string& aspect, const ModelConfig& config, const Corpus& corpus) {
   const auto found = std::find_if(std::begin(kTemplates), std::end(kTemplates),
                                   [&](const Template& entry) { return aspect == entry.aspect; });
-  if (found == std::end(kTemplates)) {
-    std::vector<std::string> known;
-    for (const Template& entry : kTemplates) known.emplace_back(entry.aspect);
-    throw InputError("aspect " + aspect, "there is no format for its cases yet",
-                     fmt::format("cases can be written of: {}", fmt::join(known, " ")));
-  }
   return fmt::format(
       "{{\n  \"schema\": \"assay.case/1\",\n  \"config\": \"{}\",\n  \"tier\": \"ci\",\n  \"dtype\": \"{}\",\n"
       "  \"why\": \"\",\n  {}\n}}\n",
-      config.name, found->dtype, filled(found->body, config));
+      config.name, found->dtype, filled(found->body, config, corpus));
 }
 
 }  // namespace assay

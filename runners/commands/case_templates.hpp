@@ -8,8 +8,8 @@
 namespace assay {
 
 // The text of a case file of this aspect, its `why` left empty. Inputs are chosen from the config: the first prompt,
-// another one, and one with greedy tokens. InputError where the config lacks what the aspect needs, or where no format
-// for cases of the aspect exists.
-std::string case_template(const std::string& aspect, const ModelConfig& config);
+// another one, and one with greedy tokens. InputError where the config lacks what the aspect needs.
+// aspect: one of kAspects.
+std::string case_template(const std::string& aspect, const ModelConfig& config, const Corpus& corpus);
 
 }  // namespace assay

@@ -55,9 +55,14 @@ int doctor(const Invocation& invocation) {
   try {
     const std::filesystem::path root = invocation.root();
     const Corpus corpus = read_corpus(root);
-    has_corpus = true;
-    line("yes", "cases",
-         fmt::format("{} cases, {} configs in {}", corpus.cases.size(), corpus.configs.size(), root.string()));
+    has_corpus = corpus.broken.empty();
+    line(has_corpus ? "yes" : "no", "cases",
+         fmt::format(
+             "{} cases, {} op cases, {} configs in {}{}", corpus.cases.size(), corpus.op_cases.size(),
+             corpus.configs.size(), root.string(),
+             has_corpus ? "" : fmt::format("; {} are broken and stop what selects them:", corpus.broken.size())));
+    for (const BrokenCase& broken : corpus.broken)
+      line("no", "", fmt::format("{}  {}: {}", broken.id, broken.where, broken.problem));
     size_t good = 0, bad = 0;
     for (const golden::GoldenState& row : golden::state(corpus, root)) {
       if (row.standing == golden::Standing::kCommitted) {

@@ -160,6 +160,11 @@ void write_seed(const std::filesystem::path& file, uint64_t seed, const Figures&
 }
 
 int fit(const Options& options, const Invocation& invocation) {
+  constexpr double kWidestGap = 10;  // logits of synthetic weights are a few units wide
+  if (!(options.min_gap > 0 && options.min_gap <= kWidestGap))
+    throw InputError("--min-gap",
+                     fmt::format("{} is not a gap between logits above 0 and at most {}", options.min_gap, kWidestGap),
+                     "e.g. --min-gap 0.03");
   ModelConfig config = config_argument(options.config, invocation);
   if (config.weights.kind != WeightsRecipe::Kind::kSynthetic)
     throw InputError(config.file.string() + "/weights", "is a checkpoint", "only synthetic weights have a seed to fit");

@@ -3,17 +3,20 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <tuple>
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/select.hpp"
-#include "golden/drawn.hpp"
+#include "golden/child.hpp"
+#include "golden/current_weights.hpp"
 #include "golden/life.hpp"
 #include "golden/record.hpp"
 #include "golden/review.hpp"
 #include "runners/commands/commands.hpp"
+#include "runners/process.hpp"
 
 namespace assay {
 
@@ -26,10 +29,17 @@ struct Options {
   bool only_missing = false;
 };
 
-// The runs that the selected cases cite; with no selector, those of every case.
+// The runs that the selected cases cite; without a selector, those of every case.
 std::vector<golden::Need> selected(const Corpus& corpus, const Options& options) {
   const std::vector<std::string> all = {"*"};
   return golden::needed(corpus, select_cases(corpus, options.selectors.empty() ? all : options.selectors));
+}
+
+// Everything at once takes an hour of the originals: it must be asked for.
+void require_selectors(const Options& options, const std::string& command, const std::string& advice) {
+  if (options.selectors.empty() && !options.only_missing)
+    throw InputError(command, "no cases were named",
+                     fmt::format("name a model, e.g. `assay {} mamba2`; '*' is everything{}", command, advice));
 }
 
 // One process of the original for each config, kind and choice of modules left unquantised.
@@ -45,15 +55,36 @@ std::vector<golden::RecordRequest> by_config(const Corpus& corpus, const std::ve
   return requests;
 }
 
-golden::RecordOptions record_options(const std::filesystem::path& root) {
+// Records one request after the other. A signal kills the original, removes what it left, and is a HarnessError; what
+// was taken before stays.
+void record_each(const std::vector<golden::RecordRequest>& requests, const std::filesystem::path& root,
+                 const std::function<void(const golden::Golden&)>& take) {
+  Interrupts interrupts;
   golden::RecordOptions options;
   options.root = root;
   options.python = golden::originals_python(root);
   options.progress = [](const std::string& text) { fmt::print(stderr, "  {}\n", text); };
-  return options;
+  options.stop = interrupts.descriptors().front();
+  const auto end_if_stopped = [&interrupts] {
+    if (interrupts.is_stopped())
+      throw HarnessError("golden", "interrupted by " + signal_text(interrupts.signal()),
+                         "what was recorded before is kept");
+  };
+  for (const golden::RecordRequest& request : requests) {
+    end_if_stopped();
+    fmt::print(stderr, "{} {}: {} runs\n", request.config->id(), request.kind, request.inputs.size());
+    try {
+      for (const golden::Golden& result : golden::record(request, options)) take(result);
+    } catch (const golden::Stopped&) {
+      end_if_stopped();
+      throw;
+    }
+  }
+  end_if_stopped();
 }
 
 int record(const Options& options, const Invocation& invocation) {
+  require_selectors(options, "golden record", ", --missing what is not recorded yet");
   const std::filesystem::path root = invocation.root();
   const Corpus corpus = read_corpus(root);
   std::vector<golden::Need> needs;
@@ -66,15 +97,11 @@ int record(const Options& options, const Invocation& invocation) {
     fmt::print("nothing to record: every run that these cases cite is there\n");
     return kExitAllowed;
   }
-  const golden::RecordOptions how = record_options(root);
   size_t written = 0;
-  for (const golden::RecordRequest& request : by_config(corpus, needs)) {
-    fmt::print(stderr, "{} {}: {} runs\n", request.config->id(), request.kind, request.inputs.size());
-    for (const golden::Golden& result : golden::record(request, how)) {
-      golden::write_pending(root, result);
-      ++written;
-    }
-  }
+  record_each(by_config(corpus, needs), root, [&](const golden::Golden& result) {
+    golden::write_pending(root, result);
+    ++written;
+  });
   fmt::print("{} pending; `assay golden review` shows what changed, `assay golden accept` takes them\n", written);
   return kExitAllowed;
 }
@@ -90,10 +117,11 @@ void print_change(const golden::Change& change) {
 
 // Re-records in memory and compares; writes nothing. Same and noise are right on any processor.
 int check(const Options& options, const Invocation& invocation) {
+  require_selectors(options, "golden check", "");
   const std::filesystem::path root = invocation.root();
   const Corpus corpus = read_corpus(root);
   std::vector<golden::Need> needs;
-  golden::DrawnWeights drawn;
+  golden::CurrentWeights weights;
   size_t wrong = 0;
   std::map<golden::Class, size_t> counts;
   std::map<std::string, golden::Golden> committed;
@@ -103,7 +131,7 @@ int check(const Options& options, const Invocation& invocation) {
       golden::Golden there = golden::read_golden(file);
       const ModelConfig& config = corpus.configs.at(need.name.config_id());
       std::string stale = golden::stale_reason(there, config, need.unquantized);
-      if (stale.empty()) stale = drawn.stale_reason(there, config);
+      if (stale.empty()) stale = weights.stale_reason(there, config);
       if (!stale.empty()) throw InputError(std::filesystem::relative(file, root).string(), "stale: " + stale);
       committed.emplace(need.name.id(), std::move(there));
       needs.push_back(std::move(need));
@@ -112,17 +140,13 @@ int check(const Options& options, const Invocation& invocation) {
       fmt::print("{:10} {:44} {}\n", "unusable", need.name.id(), error.what());
     }
   }
-  if (!needs.empty()) {
-    const golden::RecordOptions how = record_options(root);
-    for (const golden::RecordRequest& request : by_config(corpus, needs)) {
-      for (const golden::Golden& result : golden::record(request, how)) {
-        const golden::Change change = golden::classify(committed.at(result.id()), result);
-        ++counts[change.kind];
-        if (change.kind != golden::Class::kSame && change.kind != golden::Class::kNoise) ++wrong;
-        print_change(change);
-      }
-    }
-  }
+  if (!needs.empty())
+    record_each(by_config(corpus, needs), root, [&](const golden::Golden& result) {
+      const golden::Change change = golden::classify(committed.at(result.id()), result);
+      ++counts[change.kind];
+      if (change.kind != golden::Class::kSame && change.kind != golden::Class::kNoise) ++wrong;
+      print_change(change);
+    });
   std::string summary;
   for (const auto& [kind, count] : counts) summary += fmt::format("{} {}, ", count, golden::class_name(kind));
   fmt::print("{}{} wrong or unusable\n", summary, wrong);
@@ -196,7 +220,7 @@ void add_golden(CLI::App& app, Invocation& invocation) {
                   "  assay golden record mamba2 --missing   pending goldens for what is not recorded yet\n"
                   "  assay golden review                    what changed, in units of the noise floor\n"
                   "  assay golden accept 'mamba2/*'         pending becomes committed\n"
-                  "  assay golden check '*'                 re-record and compare; writes nothing\n"
+                  "  assay golden check mamba2              re-record and compare; writes nothing ('*': an hour)\n"
                   "  assay golden list                      committed, missing, stale, unreferenced\n");
   command->require_subcommand(1);
   using Run = int (*)(const Options&, const Invocation&);
@@ -210,13 +234,15 @@ void add_golden(CLI::App& app, Invocation& invocation) {
     });
     return std::make_pair(sub, options);
   };
-  constexpr const char* kCases = "Cases whose runs are meant (default: all)";
+  constexpr const char* kCases = "Cases whose runs are meant; '*' is every case";
+  constexpr const char* kAllCases = "Cases whose runs are meant (default: all)";
   constexpr const char* kRuns = "Pending runs: a model or a glob over <model>/<config>.<input>.<kind> (default: all)";
   const auto [record_command, record_settings] =
       add("record", "Run the originals and write pending goldens (needs ci/originals)", kCases, record);
-  record_command->add_flag("--missing", record_settings->only_missing, "Only runs that have no committed golden");
+  record_command->add_flag("--missing", record_settings->only_missing,
+                           "Only runs that have no committed golden; without a selector, of every case");
   add("check", "Re-record in memory and class each: same, noise, drift, different", kCases, check);
-  add("list", "Every run: committed, missing, stale, unreferenced, unreadable", kCases, list);
+  add("list", "Every run: committed, missing, stale, unreferenced, unreadable", kAllCases, list);
   add("review", "Pending against committed", kRuns, review);
   add("accept", "Pending becomes committed", kRuns,
       [](const Options& options, const Invocation& call) { return settle(options, call, true); });

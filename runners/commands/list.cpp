@@ -26,11 +26,27 @@ struct Options {
   bool models = false, aspects = false, ops = false, subjects = false, coverage = false;
 };
 
-void list_cases(const std::vector<const Case*>& cases) {
+// Broken cases stand after the others, and are no success.
+int list_broken(const std::vector<const BrokenCase*>& broken, size_t width = 0) {
+  for (const BrokenCase* one : broken) width = std::max(width, one->id.size());
+  for (const BrokenCase* one : broken)
+    fmt::print("{:{}}  BROKEN  {}: {}{}\n", one->id, width, one->where, one->problem,
+               one->advice.empty() ? "" : "; " + one->advice);
+  return broken.empty() ? kExitAllowed : kExitUsage;
+}
+
+int list_broken(const Corpus& corpus) {
+  std::vector<const BrokenCase*> all;
+  for (const BrokenCase& one : corpus.broken) all.push_back(&one);
+  return list_broken(all);
+}
+
+int list_cases(const Selected& selected) {
   size_t width = 0;
-  for (const Case* test_case : cases) width = std::max(width, test_case->id.size());
-  for (const Case* test_case : cases)
+  for (const Case* test_case : selected.cases) width = std::max(width, test_case->id.size());
+  for (const Case* test_case : selected.cases)
     fmt::print("{:{}}  {:5}  {:8}  {}\n", test_case->id, width, test_case->tier, test_case->config, test_case->why);
+  return list_broken(selected.broken, width);
 }
 
 void list_models(const Corpus& corpus) {
@@ -142,9 +158,9 @@ int list(const Options& options, const Invocation& invocation) {
     const std::vector<std::string> all = {"*"};
     const std::vector<std::string>& selectors = options.selectors.empty() ? all : options.selectors;
     if (options.coverage) return list_coverage(corpus, selectors, options, invocation);
-    list_cases(select_cases(corpus, selectors));
+    return list_cases(select_all(corpus, selectors));
   }
-  return kExitAllowed;
+  return list_broken(corpus);
 }
 
 }  // namespace

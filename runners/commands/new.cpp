@@ -1,5 +1,5 @@
 // assay new: a case file to fill in. The file does not pass its schema until `why` is written, so an unfinished case
-// cannot run by accident.
+// cannot run by accident; until then it stops what selects it, and nothing else.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,11 +52,12 @@ int new_case(const std::string& model, const std::string& name, const Invocation
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored))
     throw InputError(file.string(), "exists already", "edit it, or choose another variant");
-  write_file(file, case_template(aspect, usual_config(folder, model)));
+  write_file(file, case_template(aspect, usual_config(folder, model), read_corpus(root)));
   fmt::print(
       "wrote {}\n"
       "next:\n"
-      "  1. write `why` (the fault this case exposes) and the legs; cases/README.md tells every field\n"
+      "  1. write `why` (the fault this case exposes) and the legs; cases/README.md tells every field. Until then the\n"
+      "     case is broken: `assay list` says so, and a run that selects it ends before it begins\n"
       "  2. assay show {}/{}                 what it will do and which goldens it cites\n"
       "  3. assay golden record {}/{}        if a golden it cites is not recorded yet; then review and accept\n"
       "  4. cmake --build the build folder, so that ctest sees it\n",

@@ -8,6 +8,7 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/model_spec.hpp"
 #include "cases/spec/op_case.hpp"
 #include "cases/spec/select.hpp"
 #include "golden/life.hpp"
@@ -101,6 +102,12 @@ int show(const std::string& id, const Invocation& invocation) {
   const auto found =
       std::find_if(corpus.cases.begin(), corpus.cases.end(), [&](const Case& test_case) { return test_case.id == id; });
   if (found == corpus.cases.end()) {
+    for (const BrokenCase& broken : corpus.broken)
+      if (broken.id == id) broken.refuse();
+    for (const ModelSpec& spec : model_specs())
+      if (spec.name == id)
+        throw InputError("case", fmt::format("'{}' is a model, not a case", id),
+                         fmt::format("`assay list {}` shows its cases", id));
     std::vector<std::string> known;
     for (const std::vector<Case>* cases : {&corpus.cases, &corpus.op_cases})
       for (const Case& test_case : *cases) known.push_back(test_case.id);

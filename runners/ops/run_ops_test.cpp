@@ -190,7 +190,7 @@ TEST(RunOps, WhatTheSubjectRefusesIsLeftOutAndShown) {
   EXPECT_NE(verdict.notes[0].find("left out: 1 calls"), std::string::npos) << verdict.notes[0];
   const Verdict none = run(op_case("embedding", R"([{"B": 1, "L": 1, "V": 2, "H": 1}])"));
   EXPECT_EQ(none.status, Status::kError);  // a subject that breaks on an op's inputs
-  EXPECT_EQ(run(conv_case({{"forms", {"chunked"}}})).skip, SkipReason::kNoForm);
+  EXPECT_EQ(run(conv_case({{"forms", {"engine:chunked"}}})).skip, SkipReason::kNoForm);
 }
 
 TEST(RunOps, AFailingCallLeavesItsTensorsAsEvidence) {
