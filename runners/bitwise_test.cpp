@@ -27,6 +27,8 @@ struct Two {
     trace.states = {{"layers.1.state", HostTensor({2, 2}, std::vector<float>{1, 2, 3, 4})},
                     {"layers.1.keys", values({2, 2, 3, 2}, 50)}};
   }
+  Two(const Two&) = delete;  // trace points into it
+  Two& operator=(const Two&) = delete;
   static RowPlan row(const std::string& input, std::vector<int64_t> tokens, int64_t pad) {
     RowPlan plan;
     plan.input = input;
@@ -108,11 +110,10 @@ TEST(Bitwise, ASignOfZeroCountsAndAPayloadOfNanDoesNot) {
   EXPECT_FALSE(first_of(a, b));
   b.at(1, 1, 2) = 1;
   ASSERT_TRUE(first_of(a, b)) << "NaN against a number";
-  b = Two();
-  a = Two();
-  a.at(1, 1, 0) = 0.0F;
-  b.at(1, 1, 0) = -0.0F;
-  const auto first = first_of(a, b);
+  Two plus, minus;
+  plus.at(1, 1, 0) = 0.0F;
+  minus.at(1, 1, 0) = -0.0F;
+  const auto first = first_of(plus, minus);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->probe, "logits");
   EXPECT_EQ(first->position, 2);
@@ -126,12 +127,12 @@ TEST(Bitwise, AMissingProbeAndAnotherShapeAreFound) {
   b.trace.calls[0].trace.probes.pop_back();
   EXPECT_EQ(first_of(a, b)->what, "missing");
   EXPECT_EQ(first_of(b, a)->what, "missing");
-  b = Two();
-  b.trace.states[0].value = HostTensor(DType::kF32, {2, 3});
-  EXPECT_EQ(first_of(a, b)->what, "shape");
-  b = Two();
-  b.trace.calls.clear();
-  EXPECT_THROW(first_of(a, b), HarnessError);
+  Two wider;
+  wider.trace.states[0].value = HostTensor(DType::kF32, {2, 3});
+  EXPECT_EQ(first_of(a, wider)->what, "shape");
+  Two empty;
+  empty.trace.calls.clear();
+  EXPECT_THROW(first_of(a, empty), HarnessError);
 }
 
 TEST(Bitwise, OtherTokensAreAnotherQuestion) {
