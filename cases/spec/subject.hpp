@@ -38,8 +38,10 @@ enum class Residency {
 };
 
 struct Capabilities {
-  std::string name;                   // "reference"; stands in rows and in ctest names
-  std::string device;                 // "cpu", "NVIDIA H200 sm_90"
+  std::string name;  // "reference"; stands in rows and in ctest names
+  // "cpu", "NVIDIA H200 sm_90". "none: why" where the machine has none: every case is SKIP(no_gpu). "failing: why"
+  // where it is there and does not start: cases run and say so themselves.
+  std::string device;
   std::vector<std::string> versions;  // "torch 1.13.1", "cuda 13.0": printed in the header of a run
   std::vector<std::string> models;
   std::vector<DType> compute_dtypes;  // dtypes it computes in; float32 alone means float32 bounds everywhere

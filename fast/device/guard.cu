@@ -35,9 +35,9 @@ void find_overwritten(const GuardRegion* regions, int count, int* first, cudaStr
   check_launch("find_overwritten");
 }
 
-bool kernels_fit_device() {
+cudaError_t look_for_kernels() {
   cudaFuncAttributes attributes{};
-  return cudaFuncGetAttributes(&attributes, fill_kernel) == cudaSuccess;
+  return cudaFuncGetAttributes(&attributes, fill_kernel);
 }
 
 }  // namespace assay::fast

@@ -23,7 +23,8 @@ struct GuardRegion {
 // word other than kGuard. The caller sets *first to INT_MAX before.
 void find_overwritten(const GuardRegion* regions, int count, int* first, cudaStream_t stream);
 
-// Whether the running device can execute the kernels that were built (false: no image for its architecture).
-bool kernels_fit_device();
+// cudaErrorNoKernelImageForDevice or cudaErrorInvalidDeviceFunction where the running device cannot execute the kernels
+// that were built; another code where it could not be asked.
+cudaError_t look_for_kernels();
 
 }  // namespace assay::fast

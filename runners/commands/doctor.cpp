@@ -31,9 +31,10 @@ bool examine_subject(const std::string& name, const Invocation& invocation) {
       return false;
     }
     const Capabilities& can = opened.subject->capabilities();
-    line("yes", name,
+    const bool is_failing = can.device.starts_with("failing");
+    line(is_failing ? "no" : "yes", name,
          fmt::format("{} ({}); models: {}", can.device, fmt::join(can.versions, ", "), fmt::join(can.models, " ")));
-    return true;
+    return !is_failing;
   } catch (const Error& error) {
     line("no", name, error.what());
     return false;
