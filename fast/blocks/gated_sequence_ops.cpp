@@ -11,13 +11,11 @@ void run_gated_delta_rule(Context& context, Arena& scratch, GatedDeltaRuleParams
     context.record(gated_delta_rule_chunked_id(p));
     return;
   }
+  using Step = GatedDeltaRuleUpdateParams<float>;
   const auto columns = [&](float* tensor, int64_t width, const char* label) {
     return ColumnOutput(scratch, tensor, p.batch, p.length, width, label);
   };
-  const ColumnOutput o = columns(p.o, p.value_heads * p.value_dim, "delta rule column");
-  const ColumnOutput g_out = columns(p.g_out, p.value_heads, "delta rule g column");
-  const ColumnOutput beta_out = columns(p.beta_out, p.value_heads, "delta rule beta column");
-  GatedDeltaRuleUpdateParams<float> step;
+  Step step;
   step.q_stride = p.length * p.q_stride;
   step.k_stride = p.length * p.k_stride;
   step.v_stride = p.length * p.v_stride;
@@ -35,20 +33,16 @@ void run_gated_delta_rule(Context& context, Arena& scratch, GatedDeltaRuleParams
   step.value_heads = p.value_heads;
   step.key_dim = p.key_dim;
   step.value_dim = p.value_dim;
-  for (int64_t t = 0; t < p.length; ++t) {
-    step.q = column(p.q, p.q_stride, t);
-    step.k = column(p.k, p.k_stride, t);
-    step.v = column(p.v, p.v_stride, t);
-    step.g = column(p.g, p.g_stride, t);
-    step.beta = column(p.beta, p.beta_stride, t);
-    step.o = o.at(t);
-    step.g_out = g_out.at(t);
-    step.beta_out = beta_out.at(t);
-    gated_delta_rule_update(step, context.stream());
-    o.store(t, context.stream());
-    g_out.store(t, context.stream());
-    beta_out.store(t, context.stream());
-  }
+  walk_columns(p.length, step,
+               {{&Step::q, p.q, p.q_stride},
+                {&Step::k, p.k, p.k_stride},
+                {&Step::v, p.v, p.v_stride},
+                {&Step::g, p.g, p.g_stride},
+                {&Step::beta, p.beta, p.beta_stride}},
+               {{&Step::o, columns(p.o, p.value_heads * p.value_dim, "delta rule column")},
+                {&Step::g_out, columns(p.g_out, p.value_heads, "delta rule g column")},
+                {&Step::beta_out, columns(p.beta_out, p.value_heads, "delta rule beta column")}},
+               context.stream(), [&](const Step& at, int64_t) { gated_delta_rule_update(at, context.stream()); });
   context.record(gated_delta_rule_update_id(step));
 }
 
@@ -58,9 +52,11 @@ void run_short_conv(Context& context, Arena& scratch, ShortConvParams<float> p, 
     context.record(short_conv_id(p));
     return;
   }
-  const ColumnOutput y(scratch, p.y, p.batch, p.length, p.channels, "short_conv column");
-  const ColumnOutput conv_out(scratch, p.conv_out, p.batch, p.length, p.channels, "short_conv sum column");
-  ShortConvUpdateParams<float> step;
+  using Step = ShortConvUpdateParams<float>;
+  const auto columns = [&](float* tensor, const char* label) {
+    return ColumnOutput(scratch, tensor, p.batch, p.length, p.channels, label);
+  };
+  Step step;
   step.stride = p.length * p.stride;
   step.weight = p.weight;
   step.bias = p.bias;
@@ -69,17 +65,14 @@ void run_short_conv(Context& context, Arena& scratch, ShortConvParams<float> p, 
   step.batch = p.batch;
   step.channels = p.channels;
   step.taps = p.taps;
-  for (int64_t t = 0; t < p.length; ++t) {
-    step.gate_in = column(p.gate_in, p.stride, t);
-    step.gate_out = column(p.gate_out, p.stride, t);
-    step.x = column(p.x, p.stride, t);
-    step.mask = p.mask == nullptr ? nullptr : p.mask + t;
-    step.y = y.at(t);
-    step.conv_out = conv_out.at(t);
-    short_conv_update(step, context.stream());
-    y.store(t, context.stream());
-    conv_out.store(t, context.stream());
-  }
+  walk_columns(
+      p.length, step,
+      {{&Step::gate_in, p.gate_in, p.stride}, {&Step::gate_out, p.gate_out, p.stride}, {&Step::x, p.x, p.stride}},
+      {{&Step::y, columns(p.y, "short_conv column")}, {&Step::conv_out, columns(p.conv_out, "short_conv sum column")}},
+      context.stream(), [&](Step& at, int64_t t) {
+        at.mask = p.mask == nullptr ? nullptr : p.mask + t;
+        short_conv_update(at, context.stream());
+      });
   context.record(short_conv_update_id(step));
 }
 

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "fast/device/check.hpp"
@@ -52,8 +53,34 @@ inline float* state_in_place(Context& context, Arena& scratch, const float* init
   return state;
 }
 
-inline const float* column(const float* tensor, int64_t stride, int64_t t) {
-  return tensor == nullptr ? nullptr : tensor + t * stride;
+// An input of an update kernel's params that moves on from column to column, and where its first column lies; null: an
+// input that the op does without.
+template <class Step>
+struct StepInput {
+  const float* Step::*member;
+  const float* first;
+  int64_t stride;  // elements from a column to the next
+};
+
+// An output of an update kernel's params, and its columns.
+template <class Step>
+struct StepOutput {
+  float* Step::*member;
+  ColumnOutput columns;
+};
+
+// The columns of a sequence one after another through update(step, t). `step` comes with all that does not move: sizes,
+// weights, limits, the state.
+template <class Step, class Update>
+void walk_columns(int64_t length, Step step, std::initializer_list<StepInput<Step>> inputs,
+                  std::initializer_list<StepOutput<Step>> outputs, cudaStream_t stream, Update update) {
+  for (int64_t t = 0; t < length; ++t) {
+    for (const StepInput<Step>& input : inputs)
+      step.*input.member = input.first == nullptr ? nullptr : input.first + t * input.stride;
+    for (const StepOutput<Step>& output : outputs) step.*output.member = output.columns.at(t);
+    update(step, t);
+    for (const StepOutput<Step>& output : outputs) output.columns.store(t, stream);
+  }
 }
 
 }  // namespace assay::fast

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "fast/blocks/sequence_ops.hpp"
@@ -39,6 +40,14 @@ struct Preparation {
                             cudaMemcpyDeviceToDevice, context.stream()),
             "copy of an initial state");
     return final_state;
+  }
+
+  template <class Params>
+  void launch(const Params& p, void (*run)(const Params&, cudaStream_t), std::string_view (*id)(const Params&)) {
+    op.launch = [&context = context, p, run, id] {
+      run(p, context.stream());
+      context.record(id(p));
+    };
   }
 
   template <class Params, class Run>

@@ -52,10 +52,7 @@ void prepare_rotary(Preparation& prepare) {
   p.rotary_width = shape.width;
   p.attention_factor = static_cast<float>(shape.attention_factor);
   p.q.y = prepare.output("y", {in.size('B'), in.size('L'), p.q.heads, p.width});
-  prepare.op.launch = [&context = prepare.context, p] {
-    rotary(p, context.stream());
-    context.record(rotary_id(p));
-  };
+  prepare.launch(p, rotary<float>, rotary_id<float>);
 }
 
 void prepare_attention(Preparation& prepare) {
@@ -137,10 +134,7 @@ void prepare_kv_append(Preparation& prepare) {
   // What is appended is read and written; of the caches nothing else moves.
   const int64_t other = p.batch * p.kv_heads * (2 * p.capacity - p.length) * (p.width + p.value_width);
   prepare.op.bytes -= 4.0 * static_cast<double>(other);
-  prepare.op.launch = [&context = prepare.context, p] {
-    kv_append(p, context.stream());
-    context.record(kv_append_id(p));
-  };
+  prepare.launch(p, kv_append<float>, kv_append_id<float>);
 }
 
 void prepare_gate(Preparation& prepare) {
@@ -159,10 +153,7 @@ void prepare_gate(Preparation& prepare) {
   spread(gates, both.data + p.width, p.rows * p.heads, p.width, 2 * p.width, prepare.context.stream());
   p.gate = both.data + p.width;
   p.y = prepare.output("y", {p.rows, p.heads, p.width});
-  prepare.op.launch = [&context = prepare.context, p] {
-    gate(p, context.stream());
-    context.record(gate_id(p));
-  };
+  prepare.launch(p, gate<float>, gate_id<float>);
 }
 
 }  // namespace assay::fast

@@ -18,10 +18,7 @@ void prepare_mask_rows(Preparation& prepare) {
   int64_t masked = 0;
   for (const uint8_t is_real : prepare.call.required("mask").values<uint8_t>()) masked += is_real == 0 ? 1 : 0;
   prepare.op.bytes -= 4.0 * static_cast<double>(masked * p.width);  // of which nothing is read
-  prepare.op.launch = [&context = prepare.context, p] {
-    mask_rows(p, context.stream());
-    context.record(mask_rows_id(p));
-  };
+  prepare.launch(p, mask_rows<float>, mask_rows_id<float>);
 }
 
 void prepare_residual_add(Preparation& prepare) {
@@ -32,10 +29,7 @@ void prepare_residual_add(Preparation& prepare) {
   in.finish();
   p.count = in.size('T') * in.size('W');
   p.y = prepare.output("y", {in.size('T'), in.size('W')});
-  prepare.op.launch = [&context = prepare.context, p] {
-    residual_add(p, context.stream());
-    context.record(residual_add_id(p));
-  };
+  prepare.launch(p, residual_add<float>, residual_add_id<float>);
 }
 
 void prepare_silu_gate(Preparation& prepare) {
@@ -55,10 +49,7 @@ void prepare_silu_gate(Preparation& prepare) {
         "copy of an input");
   p.z = wide.data + p.width;
   p.y = prepare.output("y", {p.rows, p.width});
-  prepare.op.launch = [&context = prepare.context, p] {
-    silu_gate(p, context.stream());
-    context.record(silu_gate_id(p));
-  };
+  prepare.launch(p, silu_gate<float>, silu_gate_id<float>);
 }
 
 }  // namespace assay::fast

@@ -28,10 +28,7 @@ void prepare_router(Preparation& prepare) {
   p.experts = allocate<int32_t>(prepare.arena, {p.tokens, p.chosen}, "chosen experts").data;
   p.weights = allocate<float>(prepare.arena, {p.tokens, p.chosen}, "weights of the chosen").data;
   p.dense = prepare.output("routing", {p.tokens, p.count});
-  prepare.op.launch = [&context = prepare.context, p] {
-    router(p, context.stream());
-    context.record(router_id(p));
-  };
+  prepare.launch(p, router<float>, router_id<float>);
 }
 
 void prepare_experts(Preparation& prepare) {

@@ -10,17 +10,22 @@ namespace assay::fast {
 
 namespace {
 
-// The offset of the slice that a call asks for in rows x [T, S, Nh, D].
-int64_t slice_offset(OpInputs& in) {
+// p reads the slice that the call asks for of its rows x [T, S, Nh, D]; no other slice counts as moved.
+template <class Params>
+void take_slice(Preparation& prepare, Params& p) {
+  OpInputs& in = prepare.in;
+  const int64_t slices = in.size('S');
   const double slice = in.attribute("slice", 0);
-  if (!(slice >= 0 && slice < static_cast<double>(in.size('S'))) || slice != std::floor(slice))
-    in.refuse("slice", std::to_string(slice) + " is none of the " + std::to_string(in.size('S')) + " slices");
-  return static_cast<int64_t>(slice) * in.size('H') * in.size('D');
-}
-
-// A slice read of x is all that counts as moved.
-double bytes_of_other_slices(const OpInputs& in) {
-  return 4.0 * static_cast<double>(in.size('T') * (in.size('S') - 1) * in.size('H') * in.size('D'));
+  if (!(slice >= 0 && slice < static_cast<double>(slices)) || slice != std::floor(slice))
+    in.refuse("slice", std::to_string(slice) + " is none of the " + std::to_string(slices) + " slices");
+  p.rows = in.size('T');
+  p.heads = in.size('H');
+  p.width = in.size('D');
+  p.y_stride = p.heads * p.width;
+  p.x_stride = slices * p.y_stride;
+  p.x += static_cast<int64_t>(slice) * p.y_stride;
+  p.y = prepare.output("y", {p.rows, p.heads, p.width});
+  prepare.op.bytes -= 4.0 * static_cast<double>(p.rows * (slices - 1) * p.y_stride);
 }
 
 }  // namespace
@@ -100,10 +105,7 @@ void prepare_rms_norm_gated(Preparation& prepare) {
   p.groups = in.size('G');
   p.width = p.z_stride = p.groups * in.size('D');
   p.y = prepare.output("y", {p.rows, p.groups, in.size('D')});
-  prepare.op.launch = [&context = prepare.context, p] {
-    rms_norm_gated(p, context.stream());
-    context.record(rms_norm_gated_id(p));
-  };
+  prepare.launch(p, rms_norm_gated<float>, rms_norm_gated_id<float>);
 }
 
 void prepare_head_rms_norm(Preparation& prepare) {
@@ -111,42 +113,22 @@ void prepare_head_rms_norm(Preparation& prepare) {
   HeadRmsNormParams<float> p;
   p.x = in.required("x", "TSHD");
   p.weight = in.optional("weight", "D");
-  p.x += slice_offset(in);
+  take_slice(prepare, p);
   p.epsilon = static_cast<float>(in.attribute("epsilon", 1e-5));
   p.is_zero_centred = in.attribute("zero_centred", 0) != 0;
   in.finish();
-  p.rows = in.size('T');
-  p.heads = in.size('H');
-  p.width = in.size('D');
-  p.y_stride = p.heads * p.width;
-  p.x_stride = in.size('S') * p.y_stride;
-  p.y = prepare.output("y", {p.rows, p.heads, p.width});
-  prepare.op.bytes -= bytes_of_other_slices(in);
-  prepare.op.launch = [&context = prepare.context, p] {
-    head_rms_norm(p, context.stream());
-    context.record(head_rms_norm_id(p));
-  };
+  prepare.launch(p, head_rms_norm<float>, head_rms_norm_id<float>);
 }
 
 void prepare_l2norm(Preparation& prepare) {
   OpInputs& in = prepare.in;
   L2NormParams<float> p;
   p.x = in.required("x", "TSHD");
-  p.x += slice_offset(in);
+  take_slice(prepare, p);
   p.epsilon = static_cast<float>(in.attribute("epsilon", 1e-6));
   p.scale = static_cast<float>(in.attribute("scale", 1));
   in.finish();
-  p.rows = in.size('T');
-  p.heads = in.size('H');
-  p.width = in.size('D');
-  p.y_stride = p.heads * p.width;
-  p.x_stride = in.size('S') * p.y_stride;
-  p.y = prepare.output("y", {p.rows, p.heads, p.width});
-  prepare.op.bytes -= bytes_of_other_slices(in);
-  prepare.op.launch = [&context = prepare.context, p] {
-    l2norm(p, context.stream());
-    context.record(l2norm_id(p));
-  };
+  prepare.launch(p, l2norm<float>, l2norm_id<float>);
 }
 
 }  // namespace assay::fast

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cases/spec/op_attributes.hpp"
@@ -35,6 +36,23 @@ EmbeddingParams<float> as_numbers(Preparation& prepare, const int64_t* places, c
   return lookup;
 }
 
+// A search for places in a workspace of scratch, then the look-up that makes float32 of what it found.
+template <class Params>
+void launch_search(Preparation& prepare, Params p, const EmbeddingParams<float>& lookup,
+                   size_t (*workspace_bytes)(const Params&), void (*search)(const Params&, cudaStream_t),
+                   std::string_view (*id)(const Params&)) {
+  prepare.op.launch = [&context = prepare.context, &arena = prepare.arena, p, lookup, workspace_bytes, search,
+                       id]() mutable {
+    Scratch scratch(arena);
+    p.workspace = arena.allocate(static_cast<int64_t>(workspace_bytes(p)), "workspace of a search");
+    search(p, context.stream());
+    context.record(id(p));
+    embedding(lookup, context.stream());
+    context.record(embedding_id(lookup));
+    scratch.close();
+  };
+}
+
 }  // namespace
 
 void prepare_feed_forward(Preparation& prepare) {
@@ -62,10 +80,7 @@ void prepare_feed_forward(Preparation& prepare) {
     p.gate_stride = p.up_stride = 2 * p.width;
   }
   p.y = prepare.output("y", {p.rows, p.width});
-  prepare.op.launch = [&context = prepare.context, p] {
-    feed_forward(p, context.stream());
-    context.record(feed_forward_id(p));
-  };
+  prepare.launch(p, feed_forward<float>, feed_forward_id<float>);
 }
 
 void prepare_scaled_add(Preparation& prepare) {
@@ -78,10 +93,7 @@ void prepare_scaled_add(Preparation& prepare) {
   p.rows = in.size('T');
   p.width = p.x_stride = p.residual_stride = p.y_stride = in.size('W');
   p.y = prepare.output("y", {p.rows, p.width});
-  prepare.op.launch = [&context = prepare.context, p] {
-    scaled_add(p, context.stream());
-    context.record(scaled_add_id(p));
-  };
+  prepare.launch(p, scaled_add<float>, scaled_add_id<float>);
 }
 
 void prepare_shared_gate(Preparation& prepare) {
@@ -94,10 +106,7 @@ void prepare_shared_gate(Preparation& prepare) {
   p.rows = in.size('T');
   p.width = in.size('W');
   p.y = prepare.output("y", {p.rows, p.width});
-  prepare.op.launch = [&context = prepare.context, p] {
-    shared_gate(p, context.stream());
-    context.record(shared_gate_id(p));
-  };
+  prepare.launch(p, shared_gate<float>, shared_gate_id<float>);
 }
 
 void prepare_argmax(Preparation& prepare) {
@@ -109,15 +118,7 @@ void prepare_argmax(Preparation& prepare) {
   p.width = p.x_stride = in.size('V');
   p.y = allocate<int64_t>(prepare.arena, {p.rows}, "places").data;
   const EmbeddingParams<float> lookup = as_numbers(prepare, p.y, "y", {p.rows}, p.width);
-  prepare.op.launch = [&context = prepare.context, &arena = prepare.arena, p, lookup]() mutable {
-    Scratch scratch(arena);
-    p.workspace = arena.allocate(static_cast<int64_t>(argmax_workspace_bytes(p)), "argmax workspace");
-    argmax(p, context.stream());
-    context.record(argmax_id(p));
-    embedding(lookup, context.stream());
-    context.record(embedding_id(lookup));
-    scratch.close();
-  };
+  launch_search(prepare, p, lookup, argmax_workspace_bytes<float>, argmax<float>, argmax_id<float>);
 }
 
 void prepare_top_log_probs(Preparation& prepare) {
@@ -131,15 +132,8 @@ void prepare_top_log_probs(Preparation& prepare) {
   p.values = prepare.output("values", {p.rows, p.chosen});
   p.ids = allocate<int64_t>(prepare.arena, {p.rows, p.chosen}, "places").data;
   const EmbeddingParams<float> lookup = as_numbers(prepare, p.ids, "ids", {p.rows, p.chosen}, p.width);
-  prepare.op.launch = [&context = prepare.context, &arena = prepare.arena, p, lookup]() mutable {
-    Scratch scratch(arena);
-    p.workspace = arena.allocate(static_cast<int64_t>(top_log_probs_workspace_bytes(p)), "top_log_probs workspace");
-    top_log_probs(p, context.stream());
-    context.record(top_log_probs_id(p));
-    embedding(lookup, context.stream());
-    context.record(embedding_id(lookup));
-    scratch.close();
-  };
+  launch_search(prepare, p, lookup, top_log_probs_workspace_bytes<float>, top_log_probs<float>,
+                top_log_probs_id<float>);
 }
 
 void prepare_gather_rows(Preparation& prepare) {
@@ -156,10 +150,7 @@ void prepare_gather_rows(Preparation& prepare) {
     in.refuse("source", std::to_string(in.largest_id()) + " is none of " + std::to_string(p.source_rows) + " rows");
   p.y = prepare.output("y", {p.rows, p.inner, p.width});
   prepare.op.bytes -= unread_bytes(prepare.call.required("source"), p.source_rows, p.inner * p.width);
-  prepare.op.launch = [&context = prepare.context, p] {
-    gather_rows(p, context.stream());
-    context.record(gather_rows_id(p));
-  };
+  prepare.launch(p, gather_rows<float>, gather_rows_id<float>);
 }
 
 void prepare_gather_columns(Preparation& prepare) {
@@ -180,10 +171,7 @@ void prepare_gather_columns(Preparation& prepare) {
   p.index = upload<int32_t>(prepare.arena, index, "index", prepare.context.stream()).data;
   p.y = prepare.output("y", {p.rows, p.width});
   prepare.op.bytes -= unread_bytes(prepare.call.required("index"), p.source_width, p.rows);
-  prepare.op.launch = [&context = prepare.context, p] {
-    gather_columns(p, context.stream());
-    context.record(gather_columns_id(p));
-  };
+  prepare.launch(p, gather_columns<float>, gather_columns_id<float>);
 }
 
 }  // namespace assay::fast

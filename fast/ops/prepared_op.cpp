@@ -34,10 +34,7 @@ void prepare_embedding(Preparation& prepare) {
   p.vocabulary = in.size('V');
   p.width = in.size('H');
   prepare.op.bytes -= unread_bytes(prepare.call.required("ids"), p.vocabulary, p.width);
-  prepare.op.launch = [&context = prepare.context, p] {
-    embedding(p, context.stream());
-    context.record(embedding_id(p));
-  };
+  prepare.launch(p, embedding<float>, embedding_id<float>);
 }
 
 void prepare_linear(Preparation& prepare) {
@@ -88,10 +85,7 @@ void prepare_rms_norm(Preparation& prepare) {
   p.width = in.size('H');
   p.y = prepare.output("y", {p.rows, p.width});
   if (p.residual != nullptr) p.sum = prepare.output("sum", {p.rows, p.width});
-  prepare.op.launch = [&context = prepare.context, p] {
-    rms_norm(p, context.stream());
-    context.record(rms_norm_id(p));
-  };
+  prepare.launch(p, rms_norm<float>, rms_norm_id<float>);
 }
 
 void prepare_gated_rms_norm(Preparation& prepare) {
@@ -106,10 +100,7 @@ void prepare_gated_rms_norm(Preparation& prepare) {
   p.rows = in.size('T');
   p.width = p.z_stride = in.size('I');
   p.y = prepare.output("y", {p.rows, p.width});
-  prepare.op.launch = [&context = prepare.context, p] {
-    gated_rms_norm(p, context.stream());
-    context.record(gated_rms_norm_id(p));
-  };
+  prepare.launch(p, gated_rms_norm<float>, gated_rms_norm_id<float>);
 }
 
 void prepare_causal_conv1d(Preparation& prepare) {
