@@ -75,19 +75,38 @@ void Arena::drop(const Mark& mark) noexcept {
 }
 
 void Arena::check_guards_from(size_t first) const {
-  if (!is_checked_ || first >= allocations_.size()) return;
   std::vector<GuardRegion> regions;
-  regions.reserve(2 * (allocations_.size() - first));
-  for (size_t i = first; i < allocations_.size(); ++i) {
-    const Allocation& allocation = allocations_[i];
-    const BlockLayout& layout = allocation.layout;
-    regions.push_back({reinterpret_cast<const uint32_t*>(allocation.block), layout.payload / 4});
-    regions.push_back({reinterpret_cast<const uint32_t*>(allocation.block + layout.payload_end),
-                       (layout.bytes - layout.payload_end) / 4});
-  }
+  add_guards(first, regions);
   const int found = memory_.first_overwritten(regions);
-  if (found < 0) return;
-  const Allocation& allocation = allocations_[first + static_cast<size_t>(found) / 2];
+  if (found >= 0) throw_overwritten(2 * first + static_cast<size_t>(found));
+}
+
+void Arena::check_guards(std::span<const Arena* const> arenas) {
+  if (arenas.empty()) return;
+  std::vector<GuardRegion> regions;
+  for (const Arena* arena : arenas) arena->add_guards(0, regions);
+  const int first = arenas[0]->memory_.first_overwritten(regions);
+  if (first < 0) return;
+  size_t found = static_cast<size_t>(first);
+  for (const Arena* arena : arenas) {
+    const size_t guards = arena->is_checked_ ? 2 * arena->allocations_.size() : 0;
+    if (found < guards) arena->throw_overwritten(found);
+    found -= guards;
+  }
+}
+
+void Arena::add_guards(size_t first, std::vector<GuardRegion>& regions) const {
+  if (!is_checked_) return;
+  for (size_t i = first; i < allocations_.size(); ++i) {
+    const auto& [label, block, requested, layout] = allocations_[i];
+    regions.push_back({reinterpret_cast<const uint32_t*>(block), layout.payload / 4});
+    regions.push_back(
+        {reinterpret_cast<const uint32_t*>(block + layout.payload_end), (layout.bytes - layout.payload_end) / 4});
+  }
+}
+
+void Arena::throw_overwritten(size_t found) const {
+  const Allocation& allocation = allocations_[found / 2];
   throw HarnessError(name_ + "/" + allocation.label,
                      std::string("guard words ") + (found % 2 == 0 ? "before" : "behind") + " this buffer of " +
                          std::to_string(allocation.requested) + " bytes were overwritten",

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ class Arena {
 
   // HarnessError naming the first allocation whose guard words were overwritten. Waits for the work queued so far.
   void check_guards() const { check_guards_from(0); }
+  // The same for several arenas of one memory, by one look at the device; the first finding in the order given.
+  static void check_guards(std::span<const Arena* const> arenas);
   // Fills every live allocation with NaN (checked arenas only).
   void poison();
   int64_t requested_bytes() const { return requested_; }
@@ -72,6 +75,9 @@ class Arena {
     int64_t bytes;
   };
   void check_guards_from(size_t first) const;
+  void add_guards(size_t first, std::vector<GuardRegion>& regions) const;
+  // found counts guards, two an allocation, from those of allocation 0 on.
+  [[noreturn]] void throw_overwritten(size_t found) const;
 
   std::string name_;
   Memory& memory_;
@@ -85,7 +91,8 @@ class Arena {
   std::vector<Allocation> allocations_;
 };
 
-// A stretch of an arena that ends with the block: close() checks and releases, leaving by an exception only releases.
+// A stretch of an arena that ends with the block: close() checks and releases; drop(), for what has been checked with
+// other arenas, and leaving by an exception only release.
 class Scratch {
  public:
   explicit Scratch(Arena& arena) : arena_(arena), mark_(arena.mark()) {}
@@ -97,6 +104,10 @@ class Scratch {
   void close() {
     is_closed_ = true;
     arena_.release(mark_);
+  }
+  void drop() {
+    is_closed_ = true;
+    arena_.drop(mark_);
   }
 
  private:

@@ -100,6 +100,35 @@ TEST(Arena, OneElementBeforeIsFoundAndNamed) {
   EXPECT_NE(finding(arena).find("test/loud: guard words before"), std::string::npos) << finding(arena);
 }
 
+TEST(Arena, SeveralAreCheckedAtOnceAndTheOneOverrunIsNamed) {
+  HostMemory memory;
+  Arena first("first", memory, 1 << 16, true), unchecked("unchecked", memory, 1 << 16, false),
+      last("last", memory, 1 << 16, true);
+  first.allocate(40, "a");
+  unchecked.allocate(40, "b");
+  last.allocate(40, "c");
+  auto* loud = static_cast<float*>(last.allocate(40, "loud"));
+  const Arena* const arenas[] = {&first, &unchecked, &last};
+  EXPECT_NO_THROW(Arena::check_guards(arenas));
+  EXPECT_NO_THROW(Arena::check_guards({}));
+  loud[-1] = 1;
+  try {
+    Arena::check_guards(arenas);
+    FAIL() << "an overrun was not found";
+  } catch (const HarnessError& error) {
+    EXPECT_NE(std::string(error.what()).find("last/loud: guard words before"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Arena, CheckedScratchIsDroppedWithoutAnotherCheck) {
+  HostMemory memory;
+  Arena arena("test", memory, 1 << 16, true);
+  Scratch scratch(arena);
+  static_cast<float*>(arena.allocate(4, "overrun"))[1] = 0;
+  EXPECT_NO_THROW(scratch.drop());
+  EXPECT_EQ(arena.requested_bytes(), 0);
+}
+
 TEST(Arena, RecycledMemoryIsPoisonedAgain) {
   HostMemory memory;
   Arena arena("test", memory, 1 << 16, true);

@@ -17,6 +17,7 @@ void fill_guarded(uint32_t* base, int64_t words, int64_t payload_begin, int64_t 
 struct GuardRegion {
   const uint32_t* words;
   int64_t count;
+  bool operator==(const GuardRegion&) const = default;
 };
 
 // regions, first: device pointers. *first becomes the smaller of itself and the index of the first region that holds a

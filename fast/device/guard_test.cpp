@@ -66,6 +66,21 @@ TEST_F(GuardWords, OverrunByOneElementIsNamed) {
   }
 }
 
+// The table of a check stays on the device for the next one.
+TEST_F(GuardWords, AFindingIsFoundAgainAndGoneOnceMended) {
+  Arena arena("test", context->memory(), 1 << 20, true);
+  const Tensor<float> loud = allocate<float>(arena, {64}, "loud");
+  EXPECT_NO_THROW(arena.check_guards());
+  EXPECT_NO_THROW(arena.check_guards());
+  zero({loud.data, {65}}, context->stream());
+  EXPECT_THROW(arena.check_guards(), HarnessError);
+  EXPECT_THROW(arena.check_guards(), HarnessError);
+  fill_guarded(reinterpret_cast<uint32_t*>(loud.data + 64), 1, 0, 0, context->stream());
+  EXPECT_NO_THROW(arena.check_guards());
+  allocate<float>(arena, {64}, "another");
+  EXPECT_NO_THROW(arena.check_guards());
+}
+
 TEST_F(GuardWords, WriteBeforeTheBufferIsNamed) {
   Arena arena("test", context->memory(), 1 << 20, true);
   allocate<float>(arena, {5}, "quiet");

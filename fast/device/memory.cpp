@@ -9,6 +9,18 @@
 
 namespace assay::fast {
 
+namespace {
+
+constexpr size_t kTableStart = 16;  // of the regions, behind the index found
+constexpr int kNoneFound = INT_MAX;
+
+void clear_found(int* found, cudaStream_t stream) {
+  check(cudaMemcpyAsync(found, &kNoneFound, sizeof(kNoneFound), cudaMemcpyHostToDevice, stream),
+        "upload of the guard table");
+}
+
+}  // namespace
+
 void* Memory::allocate(int64_t bytes) {
   void* base = take(bytes);
   ++use_.allocations;
@@ -34,22 +46,35 @@ void CudaMemory::fill(void* base, int64_t words, int64_t payload_begin, int64_t 
 
 int CudaMemory::first_overwritten(const std::vector<GuardRegion>& regions) {
   if (regions.empty()) return -1;
-  const int64_t regions_bytes = static_cast<int64_t>(regions.size() * sizeof(GuardRegion));
-  if (table_bytes_ < regions_bytes + 16) {
-    check(cudaFree(table_), "cudaFree of the guard table");
-    table_ = nullptr;
-    table_bytes_ = 2 * regions_bytes + 16;
-    check(cudaMalloc(&table_, static_cast<size_t>(table_bytes_)), "cudaMalloc of the guard table");
+  reserve_table(regions.size());
+  int* found = reinterpret_cast<int*>(table_);
+  auto* table = reinterpret_cast<GuardRegion*>(table_ + kTableStart);
+  if (regions != uploaded_) {
+    uploaded_.clear();
+    check(cudaMemcpyAsync(table, regions.data(), regions.size() * sizeof(GuardRegion), cudaMemcpyHostToDevice, stream_),
+          "upload of the guard table");
+    uploaded_ = regions;
   }
-  int first = INT_MAX;
-  int* found = reinterpret_cast<int*>(static_cast<char*>(table_) + regions_bytes);
-  check(cudaMemcpyAsync(table_, regions.data(), static_cast<size_t>(regions_bytes), cudaMemcpyHostToDevice, stream_),
-        "upload of the guard table");
-  check(cudaMemcpyAsync(found, &first, sizeof(first), cudaMemcpyHostToDevice, stream_), "upload of the guard table");
-  find_overwritten(static_cast<const GuardRegion*>(table_), static_cast<int>(regions.size()), found, stream_);
+  find_overwritten(table, static_cast<int>(regions.size()), found, stream_);
+  int first = kNoneFound;
   check(cudaMemcpyAsync(&first, found, sizeof(first), cudaMemcpyDeviceToHost, stream_), "download of the guard result");
   check(cudaStreamSynchronize(stream_), "check of guard words");
-  return first == INT_MAX ? -1 : first;
+  if (first == kNoneFound) return -1;
+  clear_found(found, stream_);
+  return first;
+}
+
+void CudaMemory::reserve_table(size_t regions) {
+  if (regions <= table_room_) return;
+  check(cudaFree(table_), "cudaFree of the guard table");
+  table_ = nullptr;
+  table_room_ = 0;
+  uploaded_.clear();
+  const size_t room = 2 * regions;
+  check(cudaMalloc(reinterpret_cast<void**>(&table_), kTableStart + room * sizeof(GuardRegion)),
+        "cudaMalloc of the guard table");
+  clear_found(reinterpret_cast<int*>(table_), stream_);
+  table_room_ = room;
 }
 
 void* CudaMemory::take(int64_t bytes) {

@@ -20,7 +20,8 @@ class Memory {
   void free(void* base, int64_t bytes) noexcept;
   // As fill_guarded, in words of 4 bytes.
   virtual void fill(void* base, int64_t words, int64_t payload_begin, int64_t payload_end) = 0;
-  // Index of the first region that was overwritten, -1 if none was. Waits for the work queued so far.
+  // Index of the first region that was overwritten, -1 if none was. Waits for the work queued so far; without a region
+  // it does nothing.
   virtual int first_overwritten(const std::vector<GuardRegion>& regions) = 0;
   const MemoryUse& use() const { return use_; }
   void count_weight_bytes(int64_t resident);  // keeps the peak
@@ -48,9 +49,14 @@ class CudaMemory : public Memory {
   void give(void* base) noexcept override;
 
  private:
+  void reserve_table(size_t regions);
+
   cudaStream_t stream_;
-  void* table_ = nullptr;  // regions of a check, then the index found; not counted: no model asked for it
-  int64_t table_bytes_ = 0;
+  // The index found, then the regions of the last check: those of a step are the same as of the step before it. Not
+  // counted: no model asked for it.
+  char* table_ = nullptr;
+  size_t table_room_ = 0;  // in regions
+  std::vector<GuardRegion> uploaded_;
 };
 
 }  // namespace assay::fast

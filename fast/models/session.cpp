@@ -50,8 +50,9 @@ Trace FastSession::run(const Call& call) {
   kernels_.clear();
   if (step_graph_ != nullptr && is_warm && columns == 1)
     if (std::optional<Trace> trace = step_graph_->run(call, length_, states_.pointers(), forms)) {
-      states_.check_guards();
-      model_->weights_arena.check_guards();
+      std::vector<const Arena*> arenas;
+      step_graph_->add_arenas(arenas);
+      check_guards(std::move(arenas));
       kernels_ = step_graph_->kernels();
       return std::move(*trace);
     }
@@ -66,11 +67,16 @@ Trace FastSession::run(const Call& call) {
   pass.states = states_.pointers();
   model_->network->forward(pass);
   context.synchronize("forward");
-  scratch.close();
-  states_.check_guards();
-  model_->weights_arena.check_guards();
+  check_guards({&scratch_});
+  scratch.drop();
   kernels_ = context.kernels();
   return {probes.take()};
+}
+
+void FastSession::check_guards(std::vector<const Arena*> arenas) const {
+  states_.add_arenas(arenas);
+  arenas.push_back(&model_->weights_arena);
+  Arena::check_guards(arenas);
 }
 
 std::vector<StateAddress> FastSession::state_addresses() const {

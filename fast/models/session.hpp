@@ -40,6 +40,8 @@ class FastSession : public Session {
  private:
   bool has_cache() const { return options_.cache != CacheKind::kNone; }
   Trace run(const Call& call);
+  // Of a call's arenas, the states and the weights.
+  void check_guards(std::vector<const Arena*> arenas) const;
 
   std::shared_ptr<LoadedModel> model_;
   SessionOptions options_;

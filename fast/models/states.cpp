@@ -195,10 +195,10 @@ void States::reorder(const std::vector<int64_t>& source, int64_t columns, Arena&
   all.close();
 }
 
-void States::check_guards() const {
-  arena_.check_guards();
+void States::add_arenas(std::vector<const Arena*>& to) const {
+  to.push_back(&arena_);
   for (const Layer& layer : layers_)
-    if (layer.cache_arena) layer.cache_arena->check_guards();
+    if (layer.cache_arena) to.push_back(layer.cache_arena.get());
 }
 
 }  // namespace assay::fast

@@ -39,7 +39,7 @@ class States {
   void reset();
   // Row b becomes the old row source[b], of `columns` columns; through scratch.
   void reorder(const std::vector<int64_t>& source, int64_t columns, Arena& scratch);
-  void check_guards() const;
+  void add_arenas(std::vector<const Arena*>& to) const;
 
  private:
   struct Layer {

@@ -53,6 +53,13 @@ StepGraph::StepGraph(Context& context, const Network& network, int64_t rows, int
 
 StepGraph::~StepGraph() = default;
 
+void StepGraph::add_arenas(std::vector<const Arena*>& to) const {
+  to.push_back(&inputs_);
+  if (replayed_ == nullptr) return;
+  to.push_back(&replayed_->scratch);
+  to.push_back(&replayed_->probes);
+}
+
 std::optional<Trace> StepGraph::run(const Call& call, int64_t past, const std::vector<LayerState>& states,
                                     const PassForms& forms) {
   const std::vector<int64_t> padding = padding_of(call, rows_);
@@ -72,9 +79,7 @@ std::optional<Trace> StepGraph::run(const Call& call, int64_t past, const std::v
   write_inputs(call, past);
   check(cudaGraphLaunch(captured->graph, context_.stream()), "cudaGraphLaunch");
   context_.synchronize("replay of a step");
-  inputs_.check_guards();
-  captured->scratch.check_guards();
-  captured->probes.check_guards();
+  replayed_ = captured.get();
   kernels_ = captured->kernels;
   return Trace{download_kept(captured->kept, context_.stream())};
 }

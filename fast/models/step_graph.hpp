@@ -44,6 +44,8 @@ class StepGraph {
                            const PassForms& forms);
   // Of the last run that had a trace.
   const std::vector<std::string>& kernels() const { return kernels_; }
+  // What that run wrote to, for the caller to check.
+  void add_arenas(std::vector<const Arena*>& to) const;
 
  private:
   struct Kind {
@@ -67,6 +69,7 @@ class StepGraph {
   std::vector<int64_t> numbers_host_;
   std::vector<uint8_t> mask_host_, seen_host_;
   std::map<Kind, std::unique_ptr<Captured>> captured_;
+  const Captured* replayed_ = nullptr;
   std::map<Kind, int> failures_;
   std::vector<std::string> kernels_;
 };
