@@ -7,6 +7,7 @@
 #include "cases/spec/error.hpp"
 #include "fast/device/check.hpp"
 #include "fast/device/device.hpp"
+#include "fast/ops/flush_l2.hpp"
 #include "fast/ops/prepared_op.hpp"
 
 namespace assay::fast {
@@ -60,7 +61,7 @@ OpTiming OpRunner::time(const OpCall& call, int repetitions) {
     starts.push_back(make_event());
     ends.push_back(make_event());
     // Also long enough to hide the launches behind it: they are queued before it ends.
-    check(cudaMemsetAsync(flush, 0, static_cast<size_t>(flush_bytes), context_.stream()), "L2 flush");
+    flush_l2(flush, flush_bytes, context_.stream());
     check(cudaEventRecord(starts.back().get(), context_.stream()), "cudaEventRecord");
     op.launch();
     check(cudaEventRecord(ends.back().get(), context_.stream()), "cudaEventRecord");

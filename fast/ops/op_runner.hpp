@@ -13,7 +13,8 @@ class OpRunner {
   OpRunner();  // UnsupportedError without a usable device
 
   OpResult run(const OpCall& call);
-  // Each launch is preceded by a write of four times the L2 cache, and timed by events. repetitions >= 1 (InputError).
+  // Each launch is preceded by a write and a read of four times the L2 cache, and timed by events. repetitions >= 1
+  // (InputError).
   OpTiming time(const OpCall& call, int repetitions);
 
  private:
