@@ -11,8 +11,9 @@
 // out  y       [T, I]   may alias x
 //
 // requires  rows = T >= 1; groups divides width = I; z_stride >= width
-// cost      (3 T I + size of weight) * sizeof(T) bytes
-// numerics  float32 sums in a fixed order; silu by expf and a true division
+// cost      (3 T I + size of weight) * sizeof(T) bytes; a group of more than 4096 accesses is read twice
+// numerics  float32 sums in a fixed order (a thread's own for each place of a 16-byte access, those in pairs, then a
+//           butterfly); silu by expf and a true division
 // source    models.md B1, N-gate-1st-G; N-gate-last-G and N-gate-gdn
 // twin      reference/ops/gated_rms_norm.hpp
 #pragma once

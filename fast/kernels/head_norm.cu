@@ -1,70 +1,84 @@
 #include "fast/kernels/head_norm.hpp"
 #include "fast/kernels/launch.cuh"
+#include "fast/kernels/quotient.cuh"
 #include "fast/kernels/reduce.cuh"
 #include "fast/kernels/require.hpp"
+#include "fast/kernels/row_tile.cuh"
 #include "fast/kernels/storage.cuh"
 
 namespace assay::fast {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kKept = 4;  // packs that a lane keeps between the two passes; it reads the others again
 
 // divisor: of the sum of squares. offset: what a weight is added to; without weights it is the factor itself.
 struct Scaling {
   float divisor, epsilon, offset;
 };
 
-// A warp a (row, head).
-template <typename T, int kWidth>
-__global__ void __launch_bounds__(kThreads)
-    head_norm_kernel(const T* x, int64_t x_stride, const T* weight, T* y, int64_t y_stride, int64_t rows, int64_t heads,
-                     int64_t width, Scaling scaling) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  constexpr int kWarps = kThreads / kWarp;
-  const int64_t packs = width / kWidth;
-  for (int64_t item = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp; item < rows * heads;
-       item += static_cast<int64_t>(gridDim.x) * kWarps) {
-    const int64_t row = item / heads;
-    const int64_t first = (item - row * heads) * width;
-    const T* from = x + row * x_stride + first;
-    T* to = y + row * y_stride + first;
-    float kept[kKept][kWidth];
-    float squares = 0;
-#pragma unroll
-    for (int k = 0; k < kKept; ++k) {
-      const int64_t pack = lane + static_cast<int64_t>(k) * kWarp;
-      if (pack >= packs) continue;
-      load_pack<kWidth>(from + pack * kWidth, kept[k]);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) squares = fmaf(kept[k][i], kept[k][i], squares);
-    }
-    for (int64_t pack = lane + static_cast<int64_t>(kKept) * kWarp; pack < packs; pack += kWarp) {
-      float value[kWidth];
-      load_pack<kWidth>(from + pack * kWidth, value);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) squares = fmaf(value[i], value[i], squares);
-    }
-    const float scale = 1.0f / sqrtf(sum_lanes<kWarp>(squares) / scaling.divisor + scaling.epsilon);
+template <typename T>
+struct Slices {
+  const T* x;
+  int64_t x_stride;
+  const T* weight;
+  T* y;
+  int64_t y_stride;
+  int64_t rows, heads, width;
+};
 
-    auto write = [&](int64_t pack, const float(&value)[kWidth]) {
-      float factor[kWidth] = {};
-      if (weight != nullptr) load_pack<kWidth>(weight + pack * kWidth, factor);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) factor[i] = (factor[i] + scaling.offset) * (value[i] * scale);
-      store_pack<kWidth>(to + pack * kWidth, factor);
-    };
-#pragma unroll
-    for (int k = 0; k < kKept; ++k) {
-      const int64_t pack = lane + static_cast<int64_t>(k) * kWarp;
-      if (pack < packs) write(pack, kept[k]);
+// kTeam lanes a (row, head). The last tile of a slice, which is all of a common head, is read once.
+template <typename T, int kWidth, int kPacks, int kTeam>
+__global__ void __launch_bounds__(kThreads) head_norm_kernel(Slices<T> s, Scaling scaling) {
+  const int lane = static_cast<int>(threadIdx.x) % kTeam;
+  constexpr int kTeams = kThreads / kTeam;
+  constexpr int kTile = kPacks * kTeam;
+  const int64_t packs = s.width / kWidth, items = s.rows * s.heads;
+  // Whole warps stay in the loop; a team past the end has no packs.
+  for (int64_t first_item = static_cast<int64_t>(blockIdx.x) * kTeams; first_item < items;
+       first_item += static_cast<int64_t>(gridDim.x) * kTeams) {
+    const int64_t item = first_item + threadIdx.x / kTeam;
+    const int64_t end = item < items ? packs : 0;
+    const int64_t row = quotient(item, s.heads);
+    const int64_t start = (item - row * s.heads) * s.width;
+    const T* x = s.x + row * s.x_stride + start;
+    T* y = s.y + row * s.y_stride + start;
+    float tile[kPacks][kWidth];
+    float squares = 0;
+    int64_t first = 0;
+    for (;; first += kTile) {
+      load_tile(x + first * kWidth, end - first, lane, kTeam, tile);
+      squares += sum_squares(tile);
+      if (first + kTile >= packs) break;
     }
-    for (int64_t pack = lane + static_cast<int64_t>(kKept) * kWarp; pack < packs; pack += kWarp) {
-      float value[kWidth];
-      load_pack<kWidth>(from + pack * kWidth, value);
-      write(pack, value);
+    const float scale = 1.0f / sqrtf(sum_lanes<kTeam>(squares) / scaling.divisor + scaling.epsilon);
+    for (;;) {
+      if (s.weight == nullptr) {
+#pragma unroll
+        for (int k = 0; k < kPacks; ++k) {
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i) tile[k][i] = scaling.offset * (tile[k][i] * scale);
+        }
+      } else {
+        float weight[kPacks][kWidth];
+        load_tile(s.weight + first * kWidth, end - first, lane, kTeam, weight);
+#pragma unroll
+        for (int k = 0; k < kPacks; ++k) {
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i) tile[k][i] = (weight[k][i] + scaling.offset) * (tile[k][i] * scale);
+        }
+      }
+      store_tile(y + first * kWidth, end - first, lane, kTeam, tile);
+      if (first == 0) break;
+      first -= kTile;
+      load_tile(x + first * kWidth, end - first, lane, kTeam, tile);
     }
   }
+}
+
+template <typename T, int kWidth, int kPacks, int kTeam>
+void start_team(const char* name, const Slices<T>& s, const Scaling& scaling, cudaStream_t stream) {
+  launch(name, head_norm_kernel<T, kWidth, kPacks, kTeam>, ceil_div(s.rows * s.heads, kThreads / kTeam), kThreads,
+         stream, s, scaling);
 }
 
 template <typename T, typename Params>
@@ -76,11 +90,18 @@ void start(const char* name, const Params& p, const T* weight, const Scaling& sc
   require_range(name, "width", p.width, 1, kAnySize);
   require_stride(name, "x_stride", p.x_stride, p.heads * p.width);
   require_stride(name, "y_stride", p.y_stride, p.heads * p.width);
+  const Slices<T> slices{p.x, p.x_stride, weight, p.y, p.y_stride, p.rows, p.heads, p.width};
   constexpr int kWidth = kPackWidth<T>;
-  const bool is_packed = is_packable<kWidth, T>({p.x, weight, p.y}, {p.x_stride, p.y_stride, p.width});
-  launch(name, is_packed ? head_norm_kernel<T, kWidth> : head_norm_kernel<T, 1>,
-         ceil_div(p.rows * p.heads, kThreads / kWarp), kThreads, stream, p.x, p.x_stride, weight, p.y, p.y_stride,
-         p.rows, p.heads, p.width, scaling);
+  // Lanes side by side read whole 128-byte lines; two packs a lane keep enough of them in flight.
+  const int64_t packs = p.width / kWidth;
+  auto* const start_with = !is_packable<kWidth, T>({p.x, weight, p.y}, {p.x_stride, p.y_stride, p.width})
+                               ? start_team<T, 1, 4, kWarp>
+                           : packs <= 8  ? start_team<T, kWidth, 1, 8>
+                           : packs <= 16 ? start_team<T, kWidth, 2, 8>
+                           : packs <= 32 ? start_team<T, kWidth, 2, 16>
+                           : packs <= 64 ? start_team<T, kWidth, 2, kWarp>
+                                         : start_team<T, kWidth, 4, kWarp>;
+  start_with(name, slices, scaling, stream);
 }
 
 }  // namespace

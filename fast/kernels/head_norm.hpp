@@ -10,8 +10,9 @@
 // out  y       [T, heads, D]  row t starts at t * y_stride; may alias x if the strides are equal
 //
 // requires  rows = T, heads, width = D >= 1; x_stride, y_stride >= heads * width
-// cost      (2 T heads D + D) * sizeof(T) bytes
-// numerics  float32 sums in a fixed order (a lane strides over the slice, then a butterfly), 1 / sqrt correctly rounded
+// cost      (2 T heads D + D) * sizeof(T) bytes; a slice of more than 128 accesses is read twice
+// numerics  float32 sums in a fixed order (a lane's own for each place of an access, those in pairs, then a butterfly
+//           over the 8 to 32 lanes of a slice), 1 / sqrt correctly rounded
 // source    models.md B1, N-std, N-zc and N-0; B6.1 step 6
 // twin      reference/ops/rms_norm.hpp, reference/ops/l2norm.hpp
 #pragma once

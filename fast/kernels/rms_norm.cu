@@ -2,82 +2,67 @@
 #include "fast/kernels/reduce.cuh"
 #include "fast/kernels/require.hpp"
 #include "fast/kernels/rms_norm.hpp"
-#include "fast/kernels/row_threads.cuh"
+#include "fast/kernels/row_tile.cuh"
 #include "fast/kernels/storage.cuh"
 
 namespace assay::fast {
 namespace {
 
-// One block a row. A thread keeps its first kKept packs in registers between the two passes and reads the others again.
-constexpr int kKept = 4;
-
-template <typename T, int kWidth, bool kHasResidual>
-__global__ void rms_norm_kernel(RmsNormParams<T> p) {
+// One block a row. The last tile of a row, which is all of it up to 4096 accesses, is read once.
+template <typename T, int kWidth, int kPacks, bool kHasResidual>
+__global__ void __launch_bounds__(kMaxRowThreads) rms_norm_kernel(RmsNormParams<T> p) {
   __shared__ float partial[kWarp];
   const int64_t packs = p.width / kWidth;
-  const int step = static_cast<int>(blockDim.x);
+  const int team = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
+  const int64_t step = static_cast<int64_t>(team) * kPacks;
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const int64_t base = row * p.width;
-    float kept[kKept][kWidth];
+    float tile[kPacks][kWidth];
     float squares = 0;
-
-    auto read = [&](int64_t pack, float(&s)[kWidth]) {
-      const int64_t at = base + pack * kWidth;
-      load_pack<kWidth>(p.x + at, s);
+    int64_t first = 0;
+    for (;; first += step) {
+      const int64_t at = base + first * kWidth;
+      load_tile(p.x + at, packs - first, thread, team, tile);
       if constexpr (kHasResidual) {
-        float r[kWidth];
-        load_pack<kWidth>(p.residual + at, r);
+        float other[kPacks][kWidth];
+        load_tile(p.residual + at, packs - first, thread, team, other);
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) s[i] = to_float(from_float<T>(s[i] + r[i]));
-        store_pack<kWidth>(p.sum + at, s);
+        for (int k = 0; k < kPacks; ++k) {
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i) tile[k][i] = to_float(from_float<T>(tile[k][i] + other[k][i]));
+        }
+        store_tile(p.sum + at, packs - first, thread, team, tile);
       }
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) squares = fmaf(s[i], s[i], squares);
-    };
-#pragma unroll
-    for (int k = 0; k < kKept; ++k) {
-      const int64_t pack = threadIdx.x + static_cast<int64_t>(k) * step;
-      if (pack < packs) read(pack, kept[k]);
+      squares += sum_squares(tile);
+      if (first + step >= packs) break;
     }
-    for (int64_t pack = threadIdx.x + static_cast<int64_t>(kKept) * step; pack < packs; pack += step) {
-      float s[kWidth];
-      read(pack, s);
-    }
+    float weight[kPacks][kWidth];
+    load_tile(p.weight + first * kWidth, packs - first, thread, team, weight);
 
     const float mean = sum_block(squares, partial) / static_cast<float>(p.width);
     const float scale = 1.0f / sqrtf(mean + p.epsilon);
     const float offset = p.is_zero_centred ? 1.0f : 0.0f;
-
-    auto write = [&](int64_t pack, const float(&s)[kWidth]) {
-      const int64_t at = pack * kWidth;
-      float y[kWidth];
-      load_pack<kWidth>(p.weight + at, y);
+    for (;;) {
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) y[i] = (y[i] + offset) * (s[i] * scale);
-      store_pack<kWidth>(p.y + base + at, y);
-    };
+      for (int k = 0; k < kPacks; ++k) {
 #pragma unroll
-    for (int k = 0; k < kKept; ++k) {
-      const int64_t pack = threadIdx.x + static_cast<int64_t>(k) * step;
-      if (pack < packs) write(pack, kept[k]);
-    }
-    for (int64_t pack = threadIdx.x + static_cast<int64_t>(kKept) * step; pack < packs; pack += step) {
-      float s[kWidth];
+        for (int i = 0; i < kWidth; ++i) tile[k][i] = (weight[k][i] + offset) * (tile[k][i] * scale);
+      }
+      store_tile(p.y + base + first * kWidth, packs - first, thread, team, tile);
+      if (first == 0) break;
+      first -= step;
       // The thread's own store: x may have been overwritten by sum.
-      load_pack<kWidth>((kHasResidual ? p.sum : p.x) + base + pack * kWidth, s);
-      write(pack, s);
+      load_tile((kHasResidual ? p.sum : p.x) + base + first * kWidth, packs - first, thread, team, tile);
+      load_tile(p.weight + first * kWidth, packs - first, thread, team, weight);
     }
   }
 }
 
-template <typename T, int kWidth>
+template <typename T, int kWidth, int kPacks>
 void start(const RmsNormParams<T>& p, cudaStream_t stream) {
-  const int threads = row_threads(p.width / kWidth);
-  if (p.residual != nullptr) {
-    launch("rms_norm", rms_norm_kernel<T, kWidth, true>, p.rows, threads, stream, p);
-  } else {
-    launch("rms_norm", rms_norm_kernel<T, kWidth, false>, p.rows, threads, stream, p);
-  }
+  launch("rms_norm",
+         p.residual != nullptr ? rms_norm_kernel<T, kWidth, kPacks, true> : rms_norm_kernel<T, kWidth, kPacks, false>,
+         p.rows, row_threads<kPacks>(p.width / kWidth), stream, p);
 }
 
 }  // namespace
@@ -94,10 +79,12 @@ void rms_norm(const RmsNormParams<T>& p, cudaStream_t stream) {
     throw InputError(kName, "residual and sum must be given together");
   }
   constexpr int kWidth = kPackWidth<T>;
-  if (is_packable<kWidth, T>({p.x, p.residual, p.weight, p.y, p.sum}, {p.width})) {
-    start<T, kWidth>(p, stream);
+  if (!is_packable<kWidth, T>({p.x, p.residual, p.weight, p.y, p.sum}, {p.width})) {
+    start<T, 1, 8>(p, stream);
+  } else if (p.width / kWidth <= 4 * kMaxRowThreads) {
+    start<T, kWidth, 4>(p, stream);
   } else {
-    start<T, 1>(p, stream);
+    start<T, kWidth, 8>(p, stream);
   }
 }
 

@@ -11,9 +11,10 @@
 //
 // requires  densely packed; rows = T >= 1, width = H >= 1
 // cost      (2 T H + H) * sizeof(T) bytes; with residual (4 T H + H) * sizeof(T)
-// numerics  float32 sums in a fixed order (a thread strides over the row, then a butterfly), 1 / sqrt correctly
-// rounded,
-//           1 + weight in float32, s rounded once to T before it is squared where it is written out as T
+//           a row of more than 4096 accesses is read twice
+// numerics  float32 sums in a fixed order (a thread's own for each place of a 16-byte access, those in pairs, then a
+//           butterfly), 1 / sqrt correctly rounded, 1 + weight in float32, s rounded once to T before it is squared
+//           where it is written out as T
 // source    models.md B1, N-std and N-zc
 // twin      reference/ops/rms_norm.hpp
 #pragma once
