@@ -1,6 +1,6 @@
+#include "fast/kernels/candidate.cuh"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/math.hpp"
-#include "fast/kernels/order_key.hpp"
 #include "fast/kernels/reduce.cuh"
 #include "fast/kernels/require.hpp"
 #include "fast/kernels/router.hpp"
@@ -11,33 +11,10 @@ namespace {
 
 constexpr int kMostExperts = 1024;
 constexpr int kMostChosen = 64;
-constexpr int kWarps = 2;  // of a block, a token each
+constexpr int kWarps = 4;  // of a block, a token each
 constexpr int kThreads = kWarps * kWarp;
 
 constexpr uint32_t kTaken = 0;  // taken, or not in the choice: below the key of every value
-
-// The place of the largest of keys[0 .. count), the lowest such place, in all lanes.
-__device__ inline int largest(const uint32_t* keys, int count) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  uint32_t best = 0;
-  int place = count;
-  for (int i = lane; i < count; i += kWarp) {
-    if (place == count || keys[i] > best) {
-      best = keys[i];
-      place = i;
-    }
-  }
-#pragma unroll
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-    const uint32_t other = __shfl_xor_sync(kFullWarp, best, offset);
-    const int other_place = __shfl_xor_sync(kFullWarp, place, offset);
-    if (other > best || (other == best && other_place < place)) {
-      best = other;
-      place = other_place;
-    }
-  }
-  return place;
-}
 
 // Takes out of the choice what is not in one of the best groups. group_keys: scratch of `groups`.
 __device__ inline void keep_best_groups(uint32_t* keys, uint32_t* group_keys, int count, int groups, int kept) {
@@ -57,9 +34,11 @@ __device__ inline void keep_best_groups(uint32_t* keys, uint32_t* group_keys, in
   }
   __syncwarp();
   for (int i = 0; i < kept; ++i) {
-    const int best = largest(group_keys, groups);
+    Candidate best = 0;
+    for (int g = lane; g < groups; g += kWarp) best = larger(best, candidate_of_key(group_keys[g], g));
+    best = largest_of_warp(best);
     __syncwarp();
-    if (lane == 0) group_keys[best] = kTaken;
+    if (lane == 0) group_keys[place_of(best)] = kTaken;
     __syncwarp();
   }
   for (int i = lane; i < count; i += kWarp) {
@@ -68,91 +47,173 @@ __device__ inline void keep_best_groups(uint32_t* keys, uint32_t* group_keys, in
   __syncwarp();
 }
 
-template <typename T>
+// best[0 .. chosen): the largest in descending order, a lane having place lane + kWarp j in keys[j].
+// Lanes' maxima give a bound that `chosen` places or more reach and few others: those are listed and ranked.
+template <int kOwn>
+__device__ inline void choose(uint32_t (&keys)[kOwn], int chosen, Candidate* best, Candidate* listed) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  if (chosen <= kWarp) {
+    uint32_t most = 0, bound = 0;
+#pragma unroll
+    for (int j = 0; j < kOwn; ++j) most = max(most, keys[j]);
+#pragma unroll 1
+    for (int i = 0; i < chosen; ++i) {
+      bound = __reduce_max_sync(kFullWarp, most);
+      if (most == bound) most = 0;
+    }
+    bound = max(bound, kTaken + 1);
+    int own = 0;
+#pragma unroll
+    for (int j = 0; j < kOwn; ++j) own += keys[j] >= bound ? 1 : 0;
+    int end = own;
+#pragma unroll
+    for (int offset = 1; offset < kWarp; offset *= 2) {
+      const int before = __shfl_up_sync(kFullWarp, end, offset);
+      if (lane >= offset) end += before;
+    }
+    const int count = __shfl_sync(kFullWarp, end, kWarp - 1);
+    if (count <= kWarp) {
+      Candidate* to = listed + (end - own);
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) {
+        if (keys[j] >= bound) *to++ = candidate_of_key(keys[j], lane + j * kWarp);
+      }
+      __syncwarp();
+      const Candidate value = lane < count ? listed[lane] : 0;
+      const int rank = rank_in(listed, count, value);
+      if (rank < chosen) best[rank] = value;
+      __syncwarp();
+      return;
+    }
+  }
+  // Many are alike, or many are chosen: one after another.
+  for (int i = 0; i < chosen; ++i) {
+    Candidate most = 0;
+#pragma unroll
+    for (int j = 0; j < kOwn; ++j)
+      most = larger(most, keys[j] == kTaken ? 0 : candidate_of_key(keys[j], lane + j * kWarp));
+    most = largest_of_warp(most);
+    const int place = static_cast<int>(place_of(most));
+#pragma unroll
+    for (int j = 0; j < kOwn; ++j) {
+      if (lane + j * kWarp == place) keys[j] = kTaken;
+    }
+    if (lane == 0) best[i] = most;
+  }
+  __syncwarp();
+}
+
+// A lane has the experts lane + kWarp j, j < kOwn.
+template <typename T, int kOwn, RouterKind kKind, bool kIsGrouped>
 __global__ void __launch_bounds__(kThreads) router_kernel(RouterParams<T> p) {
-  __shared__ uint32_t all_keys[kWarps][kMostExperts], all_group_keys[kWarps][kMostExperts];
-  __shared__ float all_scores[kWarps][kMostExperts];
-  __shared__ float all_weights[kWarps][kMostChosen];
-  __shared__ int all_places[kWarps][kMostChosen];
+  __shared__ uint32_t all_keys[kIsGrouped ? kWarps : 1][kIsGrouped ? kOwn * kWarp : 1];
+  __shared__ uint32_t all_group_keys[kIsGrouped ? kWarps : 1][kIsGrouped ? kOwn * kWarp : 1];
+  __shared__ Candidate all_best[kWarps][kMostChosen], all_listed[kWarps][kWarp];
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
-  uint32_t* keys = all_keys[warp];
-  float* scores = all_scores[warp];
-  float* weights = all_weights[warp];
-  int* places = all_places[warp];
-  const int count = static_cast<int>(p.count), chosen = static_cast<int>(p.chosen);
+  Candidate* best = all_best[warp];
+  const int own_count = static_cast<int>(p.count) - lane, chosen = static_cast<int>(p.chosen);
+  const bool has_bias = kKind == RouterKind::kSigmoid && p.bias != nullptr;
 
   for (int64_t token = static_cast<int64_t>(blockIdx.x) * kWarps + warp; token < p.tokens;
        token += static_cast<int64_t>(gridDim.x) * kWarps) {
     const T* logits = p.logits + token * p.stride;
-    float most = -__builtin_inff();
-    for (int e = lane; e < count; e += kWarp) {
-      const float logit = to_float(logits[e]);
-      scores[e] = p.kind == RouterKind::kSigmoid ? sigmoid(logit) : logit;
-      most = logit > most ? logit : most;
-    }
-    if (p.kind == RouterKind::kSoftmaxTopK) {
+    const T* own_logits = logits + lane;
+    float scores[kOwn];
 #pragma unroll
-      for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        const float other = __shfl_xor_sync(kFullWarp, most, offset);
-        most = other > most ? other : most;
+    for (int j = 0; j < kOwn; ++j) scores[j] = j * kWarp < own_count ? to_float(own_logits[j * kWarp]) : 0;
+    if constexpr (kKind == RouterKind::kSigmoid) {
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) scores[j] = sigmoid(scores[j]);
+      if (has_bias) {
+        const float* own_bias = p.bias + lane;
+#pragma unroll
+        for (int j = 0; j < kOwn; ++j) scores[j] += j * kWarp < own_count ? own_bias[j * kWarp] : 0;
       }
-      float sum = 0;
-      for (int e = lane; e < count; e += kWarp) {
-        scores[e] = expf(scores[e] - most);
-        sum += scores[e];
-      }
+    }
+    uint32_t keys[kOwn];
+#pragma unroll
+    for (int j = 0; j < kOwn; ++j) keys[j] = j * kWarp < own_count ? order_key(scores[j]) : kTaken;
+    float most = 0, sum = 1;
+    if constexpr (kKind == RouterKind::kSoftmaxTopK) {
+      uint32_t key = 0;
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) key = max(key, keys[j]);
+      most = from_order_key(__reduce_max_sync(kFullWarp, key));
+      sum = 0;
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) sum += j * kWarp < own_count ? expf(scores[j] - most) : 0.0f;
       sum = sum_lanes<kWarp>(sum);
-      for (int e = lane; e < count; e += kWarp) scores[e] /= sum;
     }
-    for (int e = lane; e < count; e += kWarp)
-      keys[e] = order_key(p.bias == nullptr ? scores[e] : scores[e] + p.bias[e]);
-    __syncwarp();
-    if (p.groups > 1) {
-      keep_best_groups(keys, all_group_keys[warp], count, static_cast<int>(p.groups),
+    if constexpr (kIsGrouped) {
+      uint32_t* shared_keys = all_keys[warp];
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) shared_keys[lane + j * kWarp] = keys[j];
+      __syncwarp();
+      keep_best_groups(shared_keys, all_group_keys[warp], static_cast<int>(p.count), static_cast<int>(p.groups),
                        static_cast<int>(p.chosen_groups));
-    }
-    for (int i = 0; i < chosen; ++i) {
-      const int place = largest(keys, count);
-      __syncwarp();
-      if (lane == 0) {
-        keys[place] = kTaken;
-        places[i] = place;
-        weights[i] = scores[place];
-      }
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) keys[j] = shared_keys[lane + j * kWarp];
       __syncwarp();
     }
+    choose(keys, chosen, best, all_listed[warp]);
 
-    // A few values: every lane sums them in the same order.
-    if (p.kind == RouterKind::kTopKSoftmax) {
-      const float largest_logit = weights[0];
-      __syncwarp();
-      for (int i = lane; i < chosen; i += kWarp) weights[i] = expf(weights[i] - largest_logit);
-      __syncwarp();
-      float sum = 0;
-      for (int i = 0; i < chosen; ++i) sum += weights[i];
-      __syncwarp();
-      for (int i = lane; i < chosen; i += kWarp) weights[i] /= sum;
-      __syncwarp();
-    }
-    float divisor = 1;
-    if (p.normalises) {
-      float sum = 0;
-      for (int i = 0; i < chosen; ++i) sum += weights[i];
-      divisor = sum + p.epsilon;
-    }
     float* dense = p.dense == nullptr ? nullptr : p.dense + token * p.count;
     if (dense != nullptr) {
-      for (int e = lane; e < count; e += kWarp) dense[e] = 0;
+      float* own_dense = dense + lane;
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) {
+        if (j * kWarp < own_count) own_dense[j * kWarp] = 0;
+      }
     }
-    __syncwarp();
-    for (int i = lane; i < chosen; i += kWarp) {
-      const float weight = weights[i] / divisor * p.scaling;
-      p.experts[token * p.chosen + i] = places[i];
-      p.weights[token * p.chosen + i] = weight;
-      if (dense != nullptr) dense[places[i]] = weight;
+    // Softmax keeps the order of the logits. A score is its key unless the key has a bias or a group's mask in it.
+    constexpr int kMine = kMostChosen / kWarp;
+    int places[kMine];
+    float weights[kMine];
+    float total = 0;
+#pragma unroll
+    for (int i = 0; i < kMine; ++i) {
+      weights[i] = 0;
+      if (lane + i * kWarp < chosen) {
+        const Candidate own = best[lane + i * kWarp];
+        places[i] = static_cast<int>(place_of(own));
+        const float score = kIsGrouped || has_bias ? sigmoid(to_float(logits[places[i]])) : value_of(own);
+        weights[i] = kKind == RouterKind::kSoftmaxTopK   ? expf(score - most) / sum
+                     : kKind == RouterKind::kTopKSoftmax ? expf(score - value_of(best[0]))
+                                                         : score;
+        total += weights[i];
+      }
     }
-    __syncwarp();
+    if (kKind == RouterKind::kTopKSoftmax || p.normalises) total = sum_lanes<kWarp>(total);
+    if constexpr (kKind == RouterKind::kTopKSoftmax) {
+      float again = 0;
+#pragma unroll
+      for (int i = 0; i < kMine; ++i) {
+        weights[i] /= total;
+        again += weights[i];
+      }
+      if (p.normalises) total = sum_lanes<kWarp>(again);
+    }
+    const float divisor = p.normalises ? total + p.epsilon : 1.0f;
+    __syncwarp();  // the zeros of the row lie before its weights
+#pragma unroll
+    for (int i = 0; i < kMine; ++i) {
+      if (lane + i * kWarp < chosen) {
+        const float weight = weights[i] / divisor * p.scaling;
+        p.experts[token * p.chosen + lane + i * kWarp] = places[i];
+        p.weights[token * p.chosen + lane + i * kWarp] = weight;
+        if (dense != nullptr) dense[places[i]] = weight;
+      }
+    }
   }
+}
+
+template <typename T, int kOwn>
+auto kernel_of(const RouterParams<T>& p) {
+  using enum RouterKind;
+  return p.kind == kSoftmaxTopK   ? router_kernel<T, kOwn, kSoftmaxTopK, false>
+         : p.kind == kTopKSoftmax ? router_kernel<T, kOwn, kTopKSoftmax, false>
+         : p.groups == 1          ? router_kernel<T, kOwn, kSigmoid, false>
+                                  : router_kernel<T, kOwn, kSigmoid, true>;
 }
 
 }  // namespace
@@ -174,7 +235,12 @@ void router(const RouterParams<T>& p, cudaStream_t stream) {
     require_range(kName, "groups", p.groups, 1, 1);
     if (p.bias != nullptr) throw InputError(kName, "bias is given, which only the sigmoid router takes");
   }
-  launch(kName, router_kernel<T>, ceil_div(p.tokens, kWarps), kThreads, stream, p);
+  launch(kName,
+         p.count <= 128   ? kernel_of<T, 4>(p)
+         : p.count <= 256 ? kernel_of<T, 8>(p)
+         : p.count <= 512 ? kernel_of<T, 16>(p)
+                          : kernel_of<T, 32>(p),
+         ceil_div(p.tokens, kWarps), kThreads, stream, p);
 }
 
 template void router<float>(const RouterParams<float>&, cudaStream_t);

@@ -15,7 +15,9 @@
 //
 // requires  1 <= k <= E <= 1024, k <= 64; groups divides E; chosen_groups * (E / groups) >= k
 // cost      (E sizeof(T) + 8 k) T bytes, with dense 4 T E more
-// numerics  float32, sums in a fixed order, expf; one warp a token
+// numerics  float32, sums in a fixed order (a lane's, then a butterfly), expf; one warp a token, its scores in
+// registers.
+//           softmax_top_k chooses by the logits, whose order is that of p before p is rounded
 // source    models.md B10
 // twin      reference/ops/router.hpp
 #pragma once

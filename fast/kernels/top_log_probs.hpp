@@ -8,15 +8,18 @@
 // out  values     [T, k]         dense
 //      ids        int64 [T, k]   dense
 //
-// A block takes 8192 logits of a row: their maximum, their sum and their k largest; a second kernel puts the parts of a
-// row together.
+// A block takes up to 8192 logits of a row, which it reads once and keeps in registers: their maximum, their sum and
+// their k largest; a second kernel, which is on the device before the first one ends, puts the parts of a row together.
 //
 // requires  1 <= k <= V, k <= 1024, V < 2^32
-// cost      T V sizeof(T) bytes; the choice takes k steps in each block
-// numerics  float32. The choice compares logits: exact. The sum is shifted by the maximum and taken in a fixed order:
-//           strided over threads, a butterfly, over the parts again. Ties go to the lower place, as in argmax, so that
-//           k = 1 is the greedy choice; torch.topk promises no order of ties. NaN counts as the largest, and makes all
-//           values of its row NaN
+// cost      T V sizeof(T) bytes; beyond k = 256, and where hundreds of a part are alike, the choice takes k steps in
+//           each block
+// numerics  float32. The choice compares logits: exact. The sum is shifted by the maximum of those it is over and taken
+//           in a fixed order: a thread's 32, a butterfly, over warps and parts. A thread's exponentials are the
+//           hardware's ex2; what they are off by, 2^-22 near the maximum and more for terms that count for little,
+//           averages out, and the error of the values is the rounding of their last subtraction. Ties go to the lower
+//           place, as in argmax, so that k = 1 is the greedy choice; torch.topk promises no order of ties. NaN counts
+//           as the largest, and makes all values of its row NaN
 // source    torch.log_softmax, torch.sort(stable, descending)
 // twin      reference/ops/top_log_probs.hpp
 #pragma once
