@@ -1,58 +1,47 @@
 #include "fast/kernels/causal_conv1d.hpp"
 #include "fast/kernels/conv_walk.cuh"
 #include "fast/kernels/launch.cuh"
-#include "fast/kernels/math.hpp"
 #include "fast/kernels/require.hpp"
 #include "fast/kernels/storage.cuh"
 
 namespace assay::fast {
 namespace {
 
+constexpr int kTile = 16;
+
+// By the ex2 and the reciprocal of the hardware. The update takes it as well, so that steps repeat a sequence's bits.
+__device__ inline float quick_silu(float x) {
+  float decay, inverse;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(decay) : "f"(x * -1.44269504f));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(1.0f + decay));
+  return x * inverse;
+}
+
 template <typename T, int kTaps, int kWidth>
-__global__ void causal_conv1d_kernel(CausalConv1dParams<T> p, int64_t groups) {
-  conv_walk<T, kTaps, kWidth>(
-      p, groups,
-      [&](int64_t b, int64_t t, int64_t channel, float(&value)[kWidth]) {
-        load_pack<kWidth>(p.x + (b * p.length + t) * p.x_stride + channel, value);
-      },
-      [&](int64_t b, int64_t t, int64_t channel, float(&sum)[kWidth]) {
-        const bool is_real = p.mask == nullptr || p.mask[b * p.mask_stride + t] != 0;
+__global__ void __launch_bounds__(kConvThreads, 5) causal_conv1d_kernel(CausalConv1dParams<T> p) {
+  const T* const inputs[] = {p.x};
+  conv_walk<kTaps, kWidth, kTile>(
+      p, inputs, p.x_stride,
+      [](const float(&read)[1][kWidth], bool, float(&value)[kWidth]) {
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) sum[i] = is_real ? (p.has_silu ? silu(sum[i]) : sum[i]) : 0.0f;
-        store_pack<kWidth>(p.y + (b * p.length + t) * p.channels + channel, sum);
+        for (int i = 0; i < kWidth; ++i) value[i] = read[0][i];
+      },
+      [&](int64_t out, const float(&)[1][kWidth], bool is_real, float(&sum)[kWidth]) {
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) sum[i] = is_real ? sum[i] : 0.0f;
+        if (p.has_silu) {
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i) sum[i] = quick_silu(sum[i]);
+        }
+        store_pack<kWidth>(p.y + out, sum);
       });
 }
 
-template <typename T, int kTaps>
-__global__ void causal_conv1d_update_kernel(CausalConv1dUpdateParams<T> p) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kConvThreads;
-  for (int64_t item = static_cast<int64_t>(blockIdx.x) * kConvThreads + threadIdx.x; item < p.batch * p.channels;
-       item += step) {
-    const int64_t b = item / p.channels;
-    const int64_t channel = item - b * p.channels;
-    const ConvTaps<T, kTaps, 1> taps(p.weight, p.bias, channel);
-    T* state = p.state + item * kTaps;
-    float window[kTaps];
-#pragma unroll
-    for (int j = 0; j < kTaps - 1; ++j) window[j] = to_float(state[j + 1]);
-    window[kTaps - 1] = to_float(p.x[b * p.x_stride + channel]);
-    float sum = taps.bias[0];
-#pragma unroll
-    for (int j = 0; j < kTaps; ++j) {
-      sum = fmaf(taps.weight[j][0], window[j], sum);
-      state[j] = from_float<T>(window[j]);
-    }
-    p.y[item] = from_float<T>(p.has_silu ? silu(sum) : sum);
-  }
-}
-
-template <typename T, int kTaps>
-void start(const CausalConv1dParams<T>& p, cudaStream_t stream) {
-  constexpr int kWidth = kPackWidth<T>;
-  const bool is_packed = is_packable<kWidth, T>({p.x, p.y}, {p.channels, p.x_stride});
-  const ConvTiling tiling = conv_tiling(p.batch, p.length, is_packed ? p.channels / kWidth : p.channels);
-  launch("causal_conv1d", is_packed ? causal_conv1d_kernel<T, kTaps, kWidth> : causal_conv1d_kernel<T, kTaps, 1>,
-         tiling.blocks, kConvThreads, stream, p, tiling.groups);
+template <typename T, int kTaps, bool kIsPacked>
+__global__ void __launch_bounds__(kConvThreads) causal_conv1d_update_kernel(CausalConv1dUpdateParams<T> p) {
+  conv_update<kTaps, kIsPacked>(
+      p, [&](int64_t b, int64_t channel) { return to_float(p.x[b * p.x_stride + channel]); },
+      [&](int64_t item, float sum) { p.y[item] = from_float<T>(p.has_silu ? quick_silu(sum) : sum); });
 }
 
 }  // namespace
@@ -69,16 +58,13 @@ void causal_conv1d(const CausalConv1dParams<T>& p, cudaStream_t stream) {
   require_range(kName, "taps", p.taps, 1, 4);
   require_stride(kName, "x_stride", p.x_stride, p.channels);
   if (p.mask != nullptr) require_stride(kName, "mask_stride", p.mask_stride, p.length);
-  switch (p.taps) {
-    case 1:
-      return start<T, 1>(p, stream);
-    case 2:
-      return start<T, 2>(p, stream);
-    case 3:
-      return start<T, 3>(p, stream);
-    default:
-      return start<T, 4>(p, stream);
-  }
+  constexpr int kWidth = kPackWidth<T>;
+  const bool is_packed = is_packable<kWidth, T>({p.x, p.weight, p.bias, p.y}, {p.channels, p.x_stride});
+  with_taps(p.taps, [&]<int kTaps>() {
+    launch(kName, is_packed ? causal_conv1d_kernel<T, kTaps, kWidth> : causal_conv1d_kernel<T, kTaps, 1>,
+           conv_blocks(p.batch, p.length, is_packed ? p.channels / kWidth : p.channels, kTile), kConvThreads, stream,
+           p);
+  });
 }
 
 template <typename T>
@@ -92,10 +78,12 @@ void causal_conv1d_update(const CausalConv1dUpdateParams<T>& p, cudaStream_t str
   require_range(kName, "channels", p.channels, 1, kAnySize);
   require_range(kName, "taps", p.taps, 1, 4);
   require_stride(kName, "x_stride", p.x_stride, p.channels);
-  constexpr void (*kKernels[])(CausalConv1dUpdateParams<T>) = {
-      causal_conv1d_update_kernel<T, 1>, causal_conv1d_update_kernel<T, 2>, causal_conv1d_update_kernel<T, 3>,
-      causal_conv1d_update_kernel<T, 4>};
-  launch(kName, kKernels[p.taps - 1], ceil_div(p.batch * p.channels, kConvThreads), kConvThreads, stream, p);
+  with_taps(p.taps, [&]<int kTaps>() {
+    launch(kName,
+           is_run<kTaps, T>(p.weight, p.state) ? causal_conv1d_update_kernel<T, kTaps, kIsRun<kTaps>>
+                                               : causal_conv1d_update_kernel<T, kTaps, false>,
+           ceil_div(p.batch * p.channels, kConvThreads), kConvThreads, stream, p);
+  });
 }
 
 template void causal_conv1d<float>(const CausalConv1dParams<float>&, cudaStream_t);

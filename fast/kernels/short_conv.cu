@@ -5,68 +5,44 @@
 namespace assay::fast {
 namespace {
 
+constexpr int kTile = 8;
+
 template <typename T, int kTaps, int kWidth>
-__global__ void __launch_bounds__(kConvThreads, 4) short_conv_kernel(ShortConvParams<T> p, int64_t groups) {
-  const auto is_real = [&](int64_t b, int64_t t) { return p.mask == nullptr || p.mask[b * p.mask_stride + t] != 0; };
-  conv_walk<T, kTaps, kWidth>(
-      p, groups,
-      [&](int64_t b, int64_t t, int64_t channel, float(&value)[kWidth]) {
-        const int64_t at = (b * p.length + t) * p.stride + channel;
-        float gate[kWidth];
-        load_pack<kWidth>(p.gate_in + at, gate);
-        load_pack<kWidth>(p.x + at, value);
-        const bool is_kept = is_real(b, t);
+__global__ void __launch_bounds__(kConvThreads, 4) short_conv_kernel(ShortConvParams<T> p) {
+  const T* const inputs[] = {p.gate_in, p.x, p.gate_out};
+  conv_walk<kTaps, kWidth, kTile>(
+      p, inputs, p.stride,
+      [](const float(&read)[3][kWidth], bool is_real, float(&value)[kWidth]) {
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) value[i] = is_kept ? gate[i] * value[i] : 0.0f;
+        for (int i = 0; i < kWidth; ++i) value[i] = is_real ? read[0][i] * read[1][i] : 0.0f;
       },
-      [&](int64_t b, int64_t t, int64_t channel, float(&sum)[kWidth]) {
-        const int64_t row = b * p.length + t, at = row * p.channels + channel;
-        float gate[kWidth];
-        load_pack<kWidth>(p.gate_out + row * p.stride + channel, gate);
-        const bool is_kept = is_real(b, t);
+      [&](int64_t out, const float(&read)[3][kWidth], bool is_real, float(&sum)[kWidth]) {
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) sum[i] = is_kept ? sum[i] : 0.0f;
-        if (p.conv_out != nullptr) store_pack<kWidth>(p.conv_out + at, sum);
+        for (int i = 0; i < kWidth; ++i) sum[i] = is_real ? sum[i] : 0.0f;
+        if (p.conv_out != nullptr) store_pack<kWidth>(p.conv_out + out, sum);
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) sum[i] *= gate[i];
-        store_pack<kWidth>(p.y + at, sum);
+        for (int i = 0; i < kWidth; ++i) sum[i] *= read[2][i];
+        store_pack<kWidth>(p.y + out, sum);
       });
 }
 
-template <typename T, int kTaps>
-__global__ void short_conv_update_kernel(ShortConvUpdateParams<T> p) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kConvThreads;
-  for (int64_t item = static_cast<int64_t>(blockIdx.x) * kConvThreads + threadIdx.x; item < p.batch * p.channels;
-       item += step) {
-    const int64_t b = item / p.channels;
-    const int64_t channel = item - b * p.channels;
-    const int64_t at = b * p.stride + channel;
-    const bool is_real = p.mask == nullptr || p.mask[b * p.mask_stride] != 0;
-    const ConvTaps<T, kTaps, 1> taps(p.weight, p.bias, channel);
-    T* state = p.state + item * kTaps;
-    float window[kTaps];
-#pragma unroll
-    for (int j = 0; j < kTaps - 1; ++j) window[j] = to_float(state[j + 1]);
-    window[kTaps - 1] = is_real ? to_float(p.gate_in[at]) * to_float(p.x[at]) : 0.0f;
-    float sum = taps.bias[0];
-#pragma unroll
-    for (int j = 0; j < kTaps; ++j) {
-      sum = fmaf(taps.weight[j][0], window[j], sum);
-      state[j] = from_float<T>(window[j]);
-    }
-    if (!is_real) sum = 0.0f;
-    if (p.conv_out != nullptr) p.conv_out[item] = from_float<T>(sum);
-    p.y[item] = from_float<T>(to_float(p.gate_out[at]) * sum);
-  }
-}
-
-template <typename T, int kTaps>
-void start(const ShortConvParams<T>& p, cudaStream_t stream) {
-  constexpr int kWidth = kPackWidth<T>;
-  const bool is_packed = is_packable<kWidth, T>({p.gate_in, p.gate_out, p.x, p.y, p.conv_out}, {p.channels, p.stride});
-  const ConvTiling tiling = conv_tiling(p.batch, p.length, is_packed ? p.channels / kWidth : p.channels);
-  launch("short_conv", is_packed ? short_conv_kernel<T, kTaps, kWidth> : short_conv_kernel<T, kTaps, 1>, tiling.blocks,
-         kConvThreads, stream, p, tiling.groups);
+template <typename T, int kTaps, bool kIsPacked>
+__global__ void __launch_bounds__(kConvThreads) short_conv_update_kernel(ShortConvUpdateParams<T> p) {
+  bool is_real = true;
+  float gate = 0;
+  conv_update<kTaps, kIsPacked>(
+      p,
+      [&](int64_t b, int64_t channel) {
+        const int64_t at = b * p.stride + channel;
+        is_real = p.mask == nullptr || p.mask[b * p.mask_stride] != 0;
+        gate = to_float(p.gate_out[at]);
+        return is_real ? to_float(p.gate_in[at]) * to_float(p.x[at]) : 0.0f;
+      },
+      [&](int64_t item, float sum) {
+        if (!is_real) sum = 0.0f;
+        if (p.conv_out != nullptr) p.conv_out[item] = from_float<T>(sum);
+        p.y[item] = from_float<T>(gate * sum);
+      });
 }
 
 template <typename Params>
@@ -89,16 +65,14 @@ void short_conv(const ShortConvParams<T>& p, cudaStream_t stream) {
   require_operands("short_conv", p);
   require_range("short_conv", "length", p.length, 1, kAnySize);
   if (p.mask != nullptr) require_stride("short_conv", "mask_stride", p.mask_stride, p.length);
-  switch (p.taps) {
-    case 1:
-      return start<T, 1>(p, stream);
-    case 2:
-      return start<T, 2>(p, stream);
-    case 3:
-      return start<T, 3>(p, stream);
-    default:
-      return start<T, 4>(p, stream);
-  }
+  constexpr int kWidth = kPackWidth<T>;
+  const bool is_packed =
+      is_packable<kWidth, T>({p.gate_in, p.gate_out, p.x, p.weight, p.bias, p.y, p.conv_out}, {p.channels, p.stride});
+  with_taps(p.taps, [&]<int kTaps>() {
+    launch("short_conv", is_packed ? short_conv_kernel<T, kTaps, kWidth> : short_conv_kernel<T, kTaps, 1>,
+           conv_blocks(p.batch, p.length, is_packed ? p.channels / kWidth : p.channels, kTile), kConvThreads, stream,
+           p);
+  });
 }
 
 template <typename T>
@@ -107,10 +81,12 @@ void short_conv_update(const ShortConvUpdateParams<T>& p, cudaStream_t stream) {
   require_operands(kName, p);
   require_pointer(kName, "state", p.state);
   if (p.mask != nullptr) require_stride(kName, "mask_stride", p.mask_stride, 1);
-  constexpr void (*kKernels[])(ShortConvUpdateParams<T>) = {
-      short_conv_update_kernel<T, 1>, short_conv_update_kernel<T, 2>, short_conv_update_kernel<T, 3>,
-      short_conv_update_kernel<T, 4>};
-  launch(kName, kKernels[p.taps - 1], ceil_div(p.batch * p.channels, kConvThreads), kConvThreads, stream, p);
+  with_taps(p.taps, [&]<int kTaps>() {
+    launch(kName,
+           is_run<kTaps, T>(p.weight, p.state) ? short_conv_update_kernel<T, kTaps, kIsRun<kTaps>>
+                                               : short_conv_update_kernel<T, kTaps, false>,
+           ceil_div(p.batch * p.channels, kConvThreads), kConvThreads, stream, p);
+  });
 }
 
 template void short_conv<float>(const ShortConvParams<float>&, cudaStream_t);
