@@ -1,53 +1,56 @@
+#include <type_traits>
+
+#include "fast/kernels/async_rows.cuh"
+#include "fast/kernels/channel_tile.cuh"
+#include "fast/kernels/decay.cuh"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/math.hpp"
-#include "fast/kernels/reduce.cuh"
-#include "fast/kernels/require.hpp"
 #include "fast/kernels/selective_scan.hpp"
+#include "fast/kernels/selective_scan_require.hpp"
 #include "fast/kernels/storage.cuh"
 
 namespace assay::fast {
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int64_t kMaxStates = 256;
-constexpr int64_t kEnoughBlocks = 528;   // from here on time is left in one piece: 132 SMs x 4 blocks
-constexpr int64_t kWantedBlocks = 1056;  // otherwise it is cut until there are about so many
+constexpr int64_t kWantedBlocks = 660;  // 132 SMs x 5, all at work at once
 constexpr int64_t kShortestSegment = 64;
+constexpr int64_t kLongestSegment = 1 << 30;  // steps of a segment are counted in 32 bits
 
-// How a block is laid out for N states: kLanes neighbouring lanes share a channel and own kOwn states each; kSteps time
-// steps are staged in shared memory at a time (12 to 25 KB).
-template <int kLanesValue, int kOwnValue, int kStepsValue>
+// How a block is laid out for N states: kLanes neighbouring lanes share kWide channels and own kOwn states of each;
+// kSteps time steps are staged in shared memory at a time.
+template <int kLanesValue, int kOwnValue, int kWideValue, int kStepsValue, int kWarpsValue, int kResidentValue>
 struct Layout {
   static constexpr int kLanes = kLanesValue;
   static constexpr int kOwn = kOwnValue;
+  static constexpr int kWide = kWideValue;
   static constexpr int kSteps = kStepsValue;
+  static constexpr int kWarps = kWarpsValue;
+  static constexpr int kResident = kResidentValue;  // blocks of an SM
+  static constexpr int kThreads = kWarp * kWarps;
   static constexpr int kStates = kLanes * kOwn;
-  static constexpr int kChannels = kThreads / kLanes;
+  static constexpr int kCopiers = kStates / kChunk > kWarp ? kStates / kChunk : kWarp;  // threads that copy a tile
+  static constexpr int kWarpChannels = kWarp / kLanes * kWide;
+  static constexpr int kChannels = kWarpChannels * kWarps;
 };
 
 template <typename Function>
 void with_layout(int64_t states, Function&& function) {
-  if (states <= 4) return function(Layout<1, 4, 16>{});
-  if (states <= 8) return function(Layout<2, 4, 16>{});
-  if (states <= 16) return function(Layout<4, 4, 32>{});
-  if (states <= 32) return function(Layout<8, 4, 32>{});
-  if (states <= 64) return function(Layout<16, 4, 32>{});
-  if (states <= 128) return function(Layout<32, 4, 16>{});
-  return function(Layout<32, 8, 8>{});
+  if (states <= 4) return function(Layout<1, 4, 1, 16, 2, 10>{});
+  if (states <= 8) return function(Layout<2, 4, 2, 16, 2, 10>{});
+  if (states <= 16) return function(Layout<2, 8, 1, 16, 4, 5>{});
+  if (states <= 32) return function(Layout<8, 4, 2, 16, 4, 5>{});
+  if (states <= 64) return function(Layout<16, 4, 2, 16, 4, 5>{});
+  if (states <= 128) return function(Layout<32, 4, 2, 8, 4, 5>{});
+  return function(Layout<32, 8, 2, 8, 4, 4>{});
 }
 
-// A block's channels are of one group.
-template <typename L, typename Params>
-__host__ __device__ int64_t tiles_of_group(const Params& p) {
-  return ceil_div(p.channels / p.groups, L::kChannels);
-}
-
-// Time in `count` segments of `steps` steps (the last may be shorter). carry [B, count, I, N] holds first the state a
-// segment ends in when it starts from zero, then the state it starts from; total_dt [B, count, I] its sum of d.
+// Time in `count` segments of `steps` steps (the last may be shorter). ends [B, count, I, N] holds the state in which a
+// segment ends that starts from zero, and in place of the last one's the initial state; total_dt [B, count, I] the sum
+// of d.
 struct Segments {
   int64_t steps = 0;
   int64_t count = 0;
-  float* carry = nullptr;
+  float* ends = nullptr;
   float* total_dt = nullptr;
 };
 
@@ -55,262 +58,310 @@ template <typename T>
 Segments cut(const SelectiveScanParams<T>& p) {
   Segments segments;
   with_layout(p.states, [&](auto layout) {
-    const int64_t blocks = p.batch * p.groups * tiles_of_group<decltype(layout)>(p);
-    int64_t count = 1;
-    if (blocks < kEnoughBlocks) {
-      count = std::max<int64_t>(1, std::min(ceil_div(kWantedBlocks, blocks), p.length / kShortestSegment));
-    }
+    const int64_t blocks = p.batch * p.groups * tiles_of_group<layout.kChannels>(p);
+    const int64_t count = std::max(ceil_div(p.length, kLongestSegment),
+                                   std::min((kWantedBlocks + blocks / 2) / blocks, p.length / kShortestSegment));
     segments.steps = ceil_div(ceil_div(p.length, count), layout.kSteps) * layout.kSteps;
     segments.count = ceil_div(p.length, segments.steps);
   });
   if (segments.count > 1 && p.workspace != nullptr) {
-    segments.carry = static_cast<float*>(p.workspace);
-    segments.total_dt = segments.carry + p.batch * segments.count * p.channels * p.states;
+    segments.ends = static_cast<float*>(p.workspace);
+    segments.total_dt = segments.ends + p.batch * segments.count * p.channels * p.states;
   }
   return segments;
 }
 
 enum class Pass { kCarry, kOutput };
 
-template <typename T, typename L, Pass kPass>
-__global__ void __launch_bounds__(kThreads) selective_scan_kernel(SelectiveScanParams<T> p, Segments segments) {
-  constexpr bool kIsOutput = kPass == Pass::kOutput;
-  __shared__ float x_tile[L::kSteps][L::kChannels];
-  __shared__ float d_tile[L::kSteps][L::kChannels];
-  __shared__ float y_tile[kIsOutput ? L::kSteps : 1][L::kChannels];
-  alignas(16) __shared__ float b_tile[L::kSteps][L::kStates];
-  alignas(16) __shared__ float c_tile[kIsOutput ? L::kSteps : 1][L::kStates];
+template <typename L, Pass kPass>
+struct alignas(32) Tile {
+  static constexpr int kOutputSteps = kPass == Pass::kOutput ? L::kSteps : 1;
+  float x[L::kSteps][L::kChannels];
+  float d[L::kSteps][L::kChannels];
+  float z[kOutputSteps][L::kChannels];
+  float b[L::kSteps][L::kStates];
+  float c[kOutputSteps][L::kStates];
+};
 
-  const int lane = static_cast<int>(threadIdx.x) % L::kLanes;
-  const int own_channel = static_cast<int>(threadIdx.x) / L::kLanes;
+// A warp's sums over the states that each lane owns.
+template <typename L>
+using Partial = float[L::kSteps][L::kLanes][L::kWarpChannels];
+
+// The sum of many summands, without what rounding loses.
+struct LongSum {
+  float sum = 0;
+  float lost = 0;
+  __device__ void add(float value) {
+    const float next = sum + value;
+    const float part = next - sum;
+    lost += (sum - (next - part)) + (value - part);
+    sum = next;
+  }
+  __device__ float total() const { return sum + lost; }
+};
+
+// values[0] += all the others, as a balanced tree.
+template <int kCount, int kWidth>
+__device__ inline void sum_tree(float (*values)[kWidth]) {
+  if constexpr (kCount > 1) {
+    constexpr int kHalf = kCount / 2;
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k) values[i][k] += values[i + kHalf][k];
+    }
+    sum_tree<kHalf, kWidth>(values);
+  }
+}
+
+// y from a warp's partial sums, in chunks of up to kChunk channels. at: of step 0 and the block's first channel, in y.
+template <typename T, typename L>
+__device__ inline void write_outputs(const SelectiveScanParams<T>& p, const Tile<L, Pass::kOutput>& tile,
+                                     const Partial<L>& partial, const float (&skip)[L::kChannels], int channels,
+                                     int steps, int64_t at, bool is_packed) {
+  constexpr int kWidth = L::kWarpChannels < kChunk ? L::kWarpChannels : kChunk;
+  constexpr int kChunks = L::kWarpChannels / kWidth;
+  constexpr int kPass = kWarp / kChunks;  // steps that the warp writes at once
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int in_warp = lane % kChunks * kWidth;
+  const int in_block = static_cast<int>(threadIdx.x) / kWarp * L::kWarpChannels + in_warp;
+  const int valid = min(channels - in_block, kWidth);
+  if (valid <= 0) return;
+  const auto store = [&](T* to, const float(&values)[kWidth]) {
+    if (is_packed) return store_pack<kWidth>(to, values);
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) {
+      if (k < valid) to[k] = from_float<T>(values[k]);
+    }
+  };
+  at += in_block;
+#pragma unroll
+  for (int first = 0; first < L::kSteps; first += kPass) {
+    const int step = first + lane / kChunks;
+    if (step >= steps) break;
+    float y[L::kLanes][kWidth], x[kWidth], d[kWidth];
+#pragma unroll
+    for (int i = 0; i < L::kLanes; ++i) load_pack<kWidth>(&partial[step][i][in_warp], y[i]);
+    sum_tree<L::kLanes, kWidth>(y);
+    load_pack<kWidth>(&tile.x[step][in_block], x);
+    load_pack<kWidth>(&skip[in_block], d);
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) y[0][k] = fmaf(d[k], x[k], y[0][k]);
+    const int64_t to = at + step * p.channels;
+    if (p.ungated != nullptr) store(p.ungated + to, y[0]);
+    if (p.z != nullptr) {
+      load_pack<kWidth>(&tile.z[step][in_block], x);
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k) y[0][k] *= silu(x[k]);
+    }
+    store(p.y + to, y[0]);
+  }
+}
+
+// The states from which a segment starts, those that a thread owns of one channel.
+template <typename T, int kOwn>
+__device__ inline void start_of_segment(const SelectiveScanParams<T>& p, const Segments& segments, int64_t row,
+                                        int64_t segment, int64_t channel, int64_t first_state, const float (&a)[kOwn],
+                                        float (&h)[kOwn]) {
+  const auto at = [&](int64_t of) { return (row * segments.count + of) * p.channels + channel; };
+  const auto load = [&](const float* from, float(&to)[kOwn]) {
+#pragma unroll
+    for (int k = 0; k < kOwn; ++k) to[k] = first_state + k < p.states ? from[first_state + k] : 0.0f;
+  };
+  // initial_state itself may be overwritten by now: it may be final_state.
+  load(segments.ends + at(segments.count - 1) * p.states, h);
+#pragma unroll 2
+  for (int64_t s = 0; s < segment; ++s) {
+    float end[kOwn];
+    load(segments.ends + at(s) * p.states, end);
+    const float total = segments.total_dt[at(s)];
+#pragma unroll
+    for (int k = 0; k < kOwn; ++k) h[k] = fmaf(precise_exp(a[k] * total), h[k], end[k]);
+  }
+}
+
+// are_inputs_packed, are_outputs_packed: every chunk of a row is 16-byte aligned, and no row ends inside one.
+template <typename T, typename L, Pass kPass>
+__global__ void __launch_bounds__(L::kThreads, L::kResident)
+    selective_scan_kernel(SelectiveScanParams<T> p, Segments segments, bool are_inputs_packed,
+                          bool are_outputs_packed) {
+  constexpr bool kIsOutput = kPass == Pass::kOutput;
+  constexpr int kGroup = 4;  // steps of an unrolled round
+  __shared__ Tile<L, kPass> tiles[2];
+  alignas(16) __shared__ Partial<L> partial[kIsOutput ? L::kWarps : 1];
+  alignas(16) __shared__ float skip[L::kChannels];
+  __shared__ float bias[L::kChannels];
+
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % L::kLanes;
+  const int warp = thread / kWarp;
+  const int in_warp = thread % kWarp / L::kLanes * L::kWide;
+  const int own_channel = warp * L::kWarpChannels + in_warp;
   const int first_state = lane * L::kOwn;
-  const int64_t group_tiles = tiles_of_group<L>(p), group_width = p.channels / p.groups;
-  const int64_t channel_tiles = p.groups * group_tiles;
-  // The carry out of the last segment is the final state, which the output pass writes.
+  const int64_t channel_tiles = p.groups * tiles_of_group<L::kChannels>(p);
+  // The last segment's end is the final state, which the output pass writes.
   const int64_t segment_count = kIsOutput ? segments.count : segments.count - 1;
 
   for (int64_t item = blockIdx.x; item < p.batch * segment_count * channel_tiles; item += gridDim.x) {
-    const int64_t row_segment = item / channel_tiles;
-    const int64_t tile = item - row_segment * channel_tiles;
-    const int64_t group = tile / group_tiles;
-    const int64_t first_channel = group * group_width + (tile - group * group_tiles) * L::kChannels;
-    const int64_t end_channel = (group + 1) * group_width;
-    const T* b = p.b + group * p.b_group_stride;
-    const T* c = p.c + group * p.c_group_stride;
-    const int64_t row = row_segment / segment_count;
-    const int64_t segment = row_segment - row * segment_count;
-    const int64_t channel = first_channel + own_channel;
-    const bool has_channel = channel < end_channel;
-    const int64_t state_at = (row * p.channels + channel) * p.states + first_state;
-    const int64_t carry_at = ((row * segments.count + segment) * p.channels + channel) * p.states + first_state;
+    const int64_t row_segment = quotient(item, channel_tiles);
+    const int64_t row = quotient(row_segment, segment_count), segment = row_segment - row * segment_count;
+    const ChannelTile block = channel_tile<L::kChannels>(p, item - row_segment * channel_tiles);
+    const int channels = static_cast<int>(min(block.count, int64_t{L::kChannels}));
+    const int64_t begin = row * p.length + segment * segments.steps;  // a row of the [B * L, ...] views
+    const int length = static_cast<int>(min(segments.steps, p.length - segment * segments.steps));
 
-    float a[L::kOwn], h[L::kOwn];
-#pragma unroll
-    for (int k = 0; k < L::kOwn; ++k) {
-      const bool is_held = has_channel && first_state + k < p.states;
-      a[k] = is_held ? p.a[channel * p.states + first_state + k] : 0.0f;
-      h[k] = 0.0f;
-      if (kIsOutput && is_held) {
-        if (segments.count > 1) {
-          h[k] = segments.carry[carry_at + k];
-        } else if (p.initial_state != nullptr) {
-          h[k] = p.initial_state[state_at + k];
-        }
-      }
-    }
-    const float skip = kIsOutput && has_channel ? p.skip[channel] : 0.0f;
-    float total_dt = 0;
-
-    const int64_t end = min((segment + 1) * segments.steps, p.length);
-    for (int64_t first = segment * segments.steps; first < end; first += L::kSteps) {
-      const int steps = static_cast<int>(min(static_cast<int64_t>(L::kSteps), end - first));
-      const int64_t base = row * p.length + first;  // row of the [B * L, ...] views
-
-      for (int i = static_cast<int>(threadIdx.x); i < steps * L::kChannels; i += kThreads) {
-        const int step = i / L::kChannels;
-        const int at = i % L::kChannels;
-        const int64_t from = first_channel + at;
-        float x = 0, d = 0;
-        if (from < end_channel) {
-          x = to_float(p.x[(base + step) * p.x_stride + from]);
-          d = to_float(p.dt[(base + step) * p.dt_stride + from]);
-          if (p.dt_bias != nullptr) d = softplus(d + to_float(p.dt_bias[from]));
-          if (kIsOutput && p.dt_out != nullptr) p.dt_out[(base + step) * p.channels + from] = from_float<T>(d);
-        }
-        x_tile[step][at] = x;
-        d_tile[step][at] = d;
-      }
-      for (int i = static_cast<int>(threadIdx.x); i < steps * L::kStates; i += kThreads) {
-        const int step = i / L::kStates;
-        const int n = i % L::kStates;
-        b_tile[step][n] = n < p.states ? to_float(b[(base + step) * p.b_stride + n]) : 0.0f;
-        if constexpr (kIsOutput) {
-          c_tile[step][n] = n < p.states ? to_float(c[(base + step) * p.c_stride + n]) : 0.0f;
-        }
-      }
-      __syncthreads();
-
-#pragma unroll 4
-      for (int step = 0; step < steps; ++step) {
-        const float d = d_tile[step][own_channel];
-        const float x = x_tile[step][own_channel];
-        const float dx = d * x;
-        float y = 0;
-#pragma unroll
-        for (int k = 0; k < L::kOwn; ++k) {
-          h[k] = fmaf(precise_exp(d * a[k]), h[k], dx * b_tile[step][first_state + k]);
-          if constexpr (kIsOutput) y = fmaf(h[k], c_tile[step][first_state + k], y);
-        }
-        if constexpr (kIsOutput) {
-          y = sum_lanes<L::kLanes>(y);
-          if (lane == 0) y_tile[step][own_channel] = fmaf(skip, x, y);
-        } else {
-          total_dt += d;
-        }
-      }
-      // The tiles have been read, y_tile is whole. The next write of y_tile is behind the next barrier.
-      __syncthreads();
-
+    // The tile from step `first` of the segment on. A warp (two for many states) copies all of it, in turn, so that the
+    // others spend no instructions on addresses.
+    const auto copy = [&](Tile<L, kPass>& tile, int first, int turn) {
+      if (thread / L::kCopiers != turn % (L::kThreads / L::kCopiers)) return;
+      const int steps = min(L::kSteps, length - first);
+      const auto channels_of = [&](float(&to)[L::kSteps][L::kChannels], const T* from, int64_t stride) {
+        AsyncRows<T, L::kCopiers, L::kSteps, L::kChannels>(from + (begin + first) * stride + block.first, stride,
+                                                           channels, thread % L::kCopiers)
+            .copy(to, steps, are_inputs_packed);
+      };
+      const auto states_of = [&](float(&to)[L::kSteps][L::kStates], const T* from, int64_t stride,
+                                 int64_t group_stride) {
+        AsyncRows<T, L::kCopiers, L::kSteps, L::kStates> rows(
+            from + (begin + first) * stride + block.group * group_stride, stride, p.states, thread % L::kCopiers);
+        if (p.states < L::kStates) rows.clear(to);
+        rows.copy(to, steps, are_inputs_packed);
+      };
+      channels_of(tile.x, p.x, p.x_stride);
+      channels_of(tile.d, p.dt, p.dt_stride);
+      states_of(tile.b, p.b, p.b_stride, p.b_group_stride);
       if constexpr (kIsOutput) {
-        for (int i = static_cast<int>(threadIdx.x); i < steps * L::kChannels; i += kThreads) {
-          const int step = i / L::kChannels;
-          const int at = i % L::kChannels;
-          const int64_t to = first_channel + at;
-          if (to >= end_channel) continue;
-          float y = y_tile[step][at];
-          const int64_t y_at = (base + step) * p.channels + to;
-          if (p.ungated != nullptr) p.ungated[y_at] = from_float<T>(y);
-          if (p.z != nullptr) y *= silu(to_float(p.z[(base + step) * p.z_stride + to]));
-          p.y[y_at] = from_float<T>(y);
-        }
+        states_of(tile.c, p.c, p.c_stride, p.c_group_stride);
+        if (p.z != nullptr) channels_of(tile.z, p.z, p.z_stride);
       }
+    };
+    copy(tiles[0], 0, 0);
+    for (int i = thread; i < L::kChannels; i += L::kThreads) {
+      skip[i] = i < channels ? p.skip[block.first + i] : 0.0f;
+      bias[i] = i < channels && p.dt_bias != nullptr ? to_float(p.dt_bias[block.first + i]) : 0.0f;
     }
 
-    if (!has_channel) continue;
-    float* state_out = nullptr;
-    if constexpr (kIsOutput) {
-      if (p.final_state != nullptr && segment == segments.count - 1) state_out = p.final_state + state_at;
-    } else {
-      state_out = segments.carry + carry_at;
-      if (lane == 0) segments.total_dt[(row * segments.count + segment) * p.channels + channel] = total_dt;
-    }
-    if (state_out != nullptr) {
+    float a[L::kWide][L::kOwn], h[L::kWide][L::kOwn];
+    LongSum total_dt[L::kWide];
+#pragma unroll
+    for (int w = 0; w < L::kWide; ++w) {
+      const int64_t channel = block.first + own_channel + w;
+      const bool has_channel = own_channel + w < channels;
+      const int64_t state_at = (row * p.channels + channel) * p.states + first_state;
+      const int64_t initial_at =
+          ((row * segments.count + segments.count - 1) * p.channels + channel) * p.states + first_state;
 #pragma unroll
       for (int k = 0; k < L::kOwn; ++k) {
-        if (first_state + k < p.states) state_out[k] = h[k];
-      }
-    }
-  }
-}
-
-// Turns the segments' own ends into the states they start from, one thread a (row, channel, state).
-template <typename T>
-__global__ void __launch_bounds__(kThreads) selective_scan_carry_kernel(SelectiveScanParams<T> p, Segments segments) {
-  const int64_t row_size = p.channels * p.states;
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < p.batch * row_size; i += step) {
-    const int64_t row = i / row_size;
-    const int64_t at = i - row * row_size;
-    const int64_t channel = at / p.states;
-    const float a = p.a[at];
-    float h = p.initial_state != nullptr ? p.initial_state[i] : 0.0f;
-    for (int64_t segment = 0; segment < segments.count; ++segment) {
-      float* carry = segments.carry + (row * segments.count + segment) * row_size + at;
-      // Nothing was left in the last segment's place.
-      if (segment == segments.count - 1) {
-        *carry = h;
-        break;
-      }
-      const float end = *carry;
-      *carry = h;
-      h = fmaf(precise_exp(a * segments.total_dt[(row * segments.count + segment) * p.channels + channel]), h, end);
-    }
-  }
-}
-
-// kLanes neighbouring lanes share a (row, channel) and walk its states in packs.
-template <typename T, int kLanes, int kWidth>
-__global__ void __launch_bounds__(kThreads) selective_scan_update_kernel(SelectiveScanUpdateParams<T> p) {
-  const int64_t packs = p.states / kWidth;
-  const int64_t count = p.batch * p.channels;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  constexpr int kItems = kThreads / kLanes;
-  const int64_t group_width = p.channels / p.groups;
-  // The loop is uniform in a block, since every lane takes part in the sum.
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kItems; first < count;
-       first += static_cast<int64_t>(gridDim.x) * kItems) {
-    const int64_t item = first + threadIdx.x / kLanes;
-    const bool is_item = item < count;
-    const int64_t row = is_item ? item / p.channels : 0;
-    const int64_t channel = is_item ? item - row * p.channels : 0;
-    const int64_t group = channel / group_width;
-    const float x = to_float(p.x[row * p.x_stride + channel]);
-    float d = to_float(p.dt[row * p.dt_stride + channel]);
-    if (p.dt_bias != nullptr) d = softplus(d + to_float(p.dt_bias[channel]));
-    const float dx = d * x;
-    float y = 0;
-    if (is_item) {
-      for (int64_t pack = lane; pack < packs; pack += kLanes) {
-        const int64_t n = pack * kWidth;
-        float h[kWidth], a[kWidth], b[kWidth], c[kWidth];
-        load_pack<kWidth>(p.state + item * p.states + n, h);
-        load_pack<kWidth>(p.a + channel * p.states + n, a);
-        load_pack<kWidth>(p.b + row * p.b_stride + group * p.b_group_stride + n, b);
-        load_pack<kWidth>(p.c + row * p.c_stride + group * p.c_group_stride + n, c);
-#pragma unroll
-        for (int k = 0; k < kWidth; ++k) {
-          h[k] = fmaf(precise_exp(d * a[k]), h[k], dx * b[k]);
-          y = fmaf(h[k], c[k], y);
+        const bool is_held = has_channel && first_state + k < p.states;
+        a[w][k] = is_held ? p.a[channel * p.states + first_state + k] : 0.0f;
+        h[w][k] = is_held && p.initial_state != nullptr && segments.count == 1 ? p.initial_state[state_at + k] : 0.0f;
+        if (!kIsOutput && segment == 0 && is_held) {
+          segments.ends[initial_at + k] = p.initial_state != nullptr ? p.initial_state[state_at + k] : 0.0f;
         }
-        store_pack<kWidth>(p.state + item * p.states + n, h);
+      }
+      if (kIsOutput && segments.count > 1 && has_channel) {
+        start_of_segment(p, segments, row, segment, channel, first_state, a[w], h[w]);
+      }
+#pragma unroll
+      for (int k = 0; k < L::kOwn; ++k) a[w][k] = in_powers_of_two(a[w][k]);
+    }
+    const bool is_d_written = kIsOutput && p.dt_out != nullptr;
+
+    int turn = 0;
+    for (int first = 0; first < length; first += L::kSteps, ++turn) {
+      Tile<L, kPass>& tile = tiles[turn % 2];
+      const int steps = min(L::kSteps, length - first);
+      wait_copies();
+      __syncthreads();
+      if (first + L::kSteps < length) copy(tiles[(turn + 1) % 2], first + L::kSteps, turn + 1);
+      if (p.dt_bias != nullptr || is_d_written) {
+        // Each warp the channels that it reads itself.
+        for (int i = thread % kWarp; i < steps * L::kWarpChannels; i += kWarp) {
+          const int step = i / L::kWarpChannels;
+          const int at = warp * L::kWarpChannels + i % L::kWarpChannels;
+          float d = tile.d[step][at];
+          if (p.dt_bias != nullptr) tile.d[step][at] = d = softplus(d + bias[at]);
+          if (is_d_written && at < channels) {
+            p.dt_out[(begin + first + step) * p.channels + block.first + at] = from_float<T>(d);
+          }
+        }
+        __syncwarp();
+      }
+
+      struct Operands {
+        float d[L::kWide], x[L::kWide], b[L::kOwn], c[L::kOwn];
+      };
+      const auto load = [&](int step, Operands& of_step) {
+        load_pack<L::kWide>(&tile.d[step][own_channel], of_step.d);
+        load_pack<L::kWide>(&tile.x[step][own_channel], of_step.x);
+        load_pack<L::kOwn>(&tile.b[step][first_state], of_step.b);
+        if constexpr (kIsOutput) load_pack<L::kOwn>(&tile.c[step][first_state], of_step.c);
+      };
+      float tile_dt[L::kWide] = {};
+      Operands next;
+      load(0, next);
+      const auto walk = [&](int from, auto count) {
+#pragma unroll
+        for (int i = 0; i < decltype(count)::value; ++i) {
+          // The next step's are on the way while this one's are used.
+          const Operands now = next;
+          load(i + 1 < decltype(count)::value ? from + i + 1 : (from + i + 1) % L::kSteps, next);
+          float powers[L::kWide * L::kOwn], decay[L::kWide * L::kOwn], y[L::kWide];
+#pragma unroll
+          for (int n = 0; n < L::kWide * L::kOwn; ++n) powers[n] = now.d[n / L::kOwn] * a[n / L::kOwn][n % L::kOwn];
+          decays_of(powers, decay);
+#pragma unroll
+          for (int w = 0; w < L::kWide; ++w) {
+            const float dx = now.d[w] * now.x[w];
+            y[w] = 0;
+#pragma unroll
+            for (int k = 0; k < L::kOwn; ++k) {
+              h[w][k] = fmaf(decay[w * L::kOwn + k], h[w][k], dx * now.b[k]);
+              if constexpr (kIsOutput) y[w] = fmaf(h[w][k], now.c[k], y[w]);
+            }
+            if constexpr (!kIsOutput) tile_dt[w] += now.d[w];
+          }
+          if constexpr (kIsOutput) store_pack<L::kWide>(&partial[warp][from + i][lane][in_warp], y);
+        }
+      };
+      int step = 0;
+#pragma unroll 1
+      for (; step + kGroup <= steps; step += kGroup) walk(step, std::integral_constant<int, kGroup>{});
+#pragma unroll 1
+      for (; step < steps; ++step) walk(step, std::integral_constant<int, 1>{});
+
+      if constexpr (kIsOutput) {
+        __syncwarp();
+        write_outputs(p, tile, partial[warp], skip, channels, steps, (begin + first) * p.channels + block.first,
+                      are_outputs_packed);
+        __syncwarp();
+      } else {
+#pragma unroll
+        for (int w = 0; w < L::kWide; ++w) total_dt[w].add(tile_dt[w]);
       }
     }
-    y = sum_lanes<kLanes>(y);
-    if (is_item && lane == 0) {
-      y = fmaf(p.skip[channel], x, y);
-      if (p.dt_out != nullptr) p.dt_out[item] = from_float<T>(d);
-      if (p.ungated != nullptr) p.ungated[item] = from_float<T>(y);
-      if (p.z != nullptr) y *= silu(to_float(p.z[row * p.z_stride + channel]));
-      p.y[item] = from_float<T>(y);
+
+#pragma unroll
+    for (int w = 0; w < L::kWide; ++w) {
+      if (own_channel + w >= channels) continue;
+      const int64_t channel = block.first + own_channel + w;
+      float* to = nullptr;
+      if constexpr (kIsOutput) {
+        const bool is_last = segment == segments.count - 1;
+        if (p.final_state != nullptr && is_last) to = p.final_state + (row * p.channels + channel) * p.states;
+      } else {
+        const int64_t at = (row * segments.count + segment) * p.channels + channel;
+        to = segments.ends + at * p.states;
+        if (lane == 0) segments.total_dt[at] = total_dt[w].total();
+      }
+      if (to == nullptr) continue;
+#pragma unroll
+      for (int k = 0; k < L::kOwn; ++k) {
+        if (first_state + k < p.states) to[first_state + k] = h[w][k];
+      }
     }
+    __syncthreads();  // the tiles have been read
   }
-}
-
-template <typename T, int kWidth>
-void start_update(const SelectiveScanUpdateParams<T>& p, cudaStream_t stream) {
-  const int64_t packs = p.states / kWidth;
-  auto start = [&](auto kernel, int lanes) {
-    launch("selective_scan_update", kernel, ceil_div(p.batch * p.channels, kThreads / lanes), kThreads, stream, p);
-  };
-  if (packs <= 1) return start(selective_scan_update_kernel<T, 1, kWidth>, 1);
-  if (packs <= 2) return start(selective_scan_update_kernel<T, 2, kWidth>, 2);
-  if (packs <= 4) return start(selective_scan_update_kernel<T, 4, kWidth>, 4);
-  if (packs <= 8) return start(selective_scan_update_kernel<T, 8, kWidth>, 8);
-  if (packs <= 16) return start(selective_scan_update_kernel<T, 16, kWidth>, 16);
-  return start(selective_scan_update_kernel<T, 32, kWidth>, 32);
-}
-
-// What the sequence and the update require alike.
-template <typename Params>
-void require_operands(const char* name, const Params& p) {
-  require_pointer(name, "x", p.x);
-  require_pointer(name, "dt", p.dt);
-  require_pointer(name, "a", p.a);
-  require_pointer(name, "b", p.b);
-  require_pointer(name, "c", p.c);
-  require_pointer(name, "skip", p.skip);
-  require_pointer(name, "y", p.y);
-  require_range(name, "batch", p.batch, 1, kAnySize);
-  require_range(name, "channels", p.channels, 1, kAnySize);
-  require_range(name, "states", p.states, 1, kMaxStates);
-  require_stride(name, "x_stride", p.x_stride, p.channels);
-  require_stride(name, "dt_stride", p.dt_stride, p.channels);
-  require_divides(name, "groups", p.groups, "channels", p.channels);
-  require_stride(name, "b_group_stride", p.b_group_stride, p.groups > 1 ? p.states : 0);
-  require_stride(name, "c_group_stride", p.c_group_stride, p.groups > 1 ? p.states : 0);
-  require_stride(name, "b_stride", p.b_stride, (p.groups - 1) * p.b_group_stride + p.states);
-  require_stride(name, "c_stride", p.c_stride, (p.groups - 1) * p.c_group_stride + p.states);
-  if (p.z != nullptr) require_stride(name, "z_stride", p.z_stride, p.channels);
 }
 
 }  // namespace
@@ -320,7 +371,7 @@ size_t selective_scan_workspace_bytes(const SelectiveScanParams<T>& p) {
   require_range("selective_scan", "batch", p.batch, 1, kAnySize);
   require_range("selective_scan", "length", p.length, 1, kAnySize);
   require_range("selective_scan", "channels", p.channels, 1, kAnySize);
-  require_range("selective_scan", "states", p.states, 1, kMaxStates);
+  require_range("selective_scan", "states", p.states, 1, kMaxScanStates);
   require_divides("selective_scan", "groups", p.groups, "channels", p.channels);
   const Segments segments = cut(p);
   if (segments.count == 1) return 0;
@@ -330,39 +381,28 @@ size_t selective_scan_workspace_bytes(const SelectiveScanParams<T>& p) {
 template <typename T>
 void selective_scan(const SelectiveScanParams<T>& p, cudaStream_t stream) {
   constexpr const char* kName = "selective_scan";
-  require_operands(kName, p);
+  require_scan_operands(kName, p);
   require_range(kName, "length", p.length, 1, kAnySize);
   const Segments segments = cut(p);
   if (segments.count > 1) require_pointer(kName, "workspace", p.workspace);
+  const int64_t group_width = p.groups > 1 ? p.channels / p.groups : 0;
+  const bool are_inputs_packed = is_packable<kChunk, T>(
+      {p.x, p.dt, p.z, p.b, p.c}, {p.x_stride, p.dt_stride, p.z == nullptr ? 0 : p.z_stride, p.b_stride,
+                                   p.b_group_stride, p.c_stride, p.c_group_stride, p.channels, group_width, p.states});
+  const bool are_outputs_packed = is_packable<kChunk, T>({p.y, p.ungated}, {p.channels, group_width});
   with_layout(p.states, [&](auto layout) {
     using L = decltype(layout);
-    const int64_t tiles = p.batch * p.groups * tiles_of_group<L>(p);
+    const int64_t tiles = p.batch * p.groups * tiles_of_group<L::kChannels>(p);
     if (segments.count > 1) {
-      launch(kName, selective_scan_kernel<T, L, Pass::kCarry>, tiles * (segments.count - 1), kThreads, stream, p,
-             segments);
-      launch(kName, selective_scan_carry_kernel<T>, ceil_div(p.batch * p.channels * p.states, kThreads), kThreads,
-             stream, p, segments);
+      launch(kName, selective_scan_kernel<T, L, Pass::kCarry>, tiles * (segments.count - 1), L::kThreads, stream, p,
+             segments, are_inputs_packed, are_outputs_packed);
     }
-    launch(kName, selective_scan_kernel<T, L, Pass::kOutput>, tiles * segments.count, kThreads, stream, p, segments);
+    launch(kName, selective_scan_kernel<T, L, Pass::kOutput>, tiles * segments.count, L::kThreads, stream, p, segments,
+           are_inputs_packed, are_outputs_packed);
   });
-}
-
-template <typename T>
-void selective_scan_update(const SelectiveScanUpdateParams<T>& p, cudaStream_t stream) {
-  constexpr const char* kName = "selective_scan_update";
-  require_operands(kName, p);
-  require_pointer(kName, "state", p.state);
-  constexpr int kWidth = 4;
-  if (is_packable<kWidth, T>({p.b, p.c}, {p.b_stride, p.b_group_stride, p.c_stride, p.c_group_stride}) &&
-      is_packable<kWidth, float>({p.a, p.state}, {p.states})) {
-    start_update<T, kWidth>(p, stream);
-  } else {
-    start_update<T, 1>(p, stream);
-  }
 }
 
 template size_t selective_scan_workspace_bytes<float>(const SelectiveScanParams<float>&);
 template void selective_scan<float>(const SelectiveScanParams<float>&, cudaStream_t);
-template void selective_scan_update<float>(const SelectiveScanUpdateParams<float>&, cudaStream_t);
 
 }  // namespace assay::fast
