@@ -5,10 +5,12 @@
 //     y[t, h] = S[t, h] c[t, g] + skip[h] * x[t, h]
 //
 // By chunks of Q steps, with s_i the inclusive sum of d * a inside the chunk:
-//     scores   W[i, j]  = c_i . b_j
+//     scores   W[i, j]  = c_i . b_j, once for the heads of a group
 //     states   Z        = sum_j exp(s_Q - s_j) d_j x_j outer b_j
 //     passing  S_in     <- exp(s_Q) S_in + Z, chunk after chunk
 //     output   y_i      = sum_{j <= i} exp(s_i - s_j) d_j W[i, j] x_j + exp(s_i) S_in c_i + skip x_i
+//
+// States, passing and output are one kernel: a block has Z in registers when the chunk before hands over its end state.
 //
 // in   x              [B, L, Nh, P]  row (b, t) at (b * L + t) * x_stride; the strides below likewise
 //      dt             [B, L, Nh]     dt_stride (a slice of in_proj's output); before the bias
@@ -23,11 +25,12 @@
 //      dt_out         [B, L, Nh]     d, dense, for probes; null: not written
 //
 // requires  G divides Nh; 0 <= chunk_size (0: kSsdChunk; above kSsdChunk: kSsdChunk, the result does not depend on it);
-//           dt_min <= dt_max; L, Nh, P, N, G otherwise any size
-// cost      bytes: (2 Nh P + 2 G N + Nh) B L sizeof(T) + 8 B Nh P N, plus the workspace about twice each way;
-//           flops: B L (Nh (2 Q P + 4 P N) + 2 G Q N), float32 FMA
+//           dt_min <= dt_max; d a <= 0, as decays inside a chunk are products of two; L, Nh, P, N, G otherwise any size
+// cost      bytes: (2 Nh P + 2 G N + Nh) B L sizeof(T) + 8 B Nh P N, plus the workspace: the states of L / Q chunks
+//           written once and read twice; flops: B L (Nh (Q P + 4 P N) + G Q N), float32 FMA, with W and its
+//           product up to the diagonal
 // numerics  float32; the sums s in double, kept as two floats, so that s_i - s_j is exact to float32 even behind fast
-//           decay; exp within 1 ulp; a fixed order of sums. A NaN or infinite x reaches the earlier steps of its
+//           decay; exp within 1 ulp; a fixed order of sums. A NaN or infinite x reaches up to 15 earlier steps of its
 //           own chunk too (0 * NaN in the product)
 // source    models.md B4.2; Dao & Gu 2024, section 6
 // twin      reference/ops/ssd.hpp
@@ -47,7 +50,7 @@
 
 namespace assay::fast {
 
-inline constexpr int kSsdChunk = 64;  // rows of a tile: the longest chunk the kernels work in
+inline constexpr int kSsdChunk = 128;  // rows of a tile: the longest chunk the kernels work in
 
 template <typename T>
 struct SsdParams {

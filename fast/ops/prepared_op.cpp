@@ -179,7 +179,7 @@ void prepare_ssd(Preparation& prepare) {
     const double heads = static_cast<double>(p.heads), width = static_cast<double>(p.width);
     const double states = static_cast<double>(p.states), groups = static_cast<double>(p.groups);
     prepare.op.flops = static_cast<double>(p.batch * p.length) *
-                       (heads * (2 * chunk * width + 4 * width * states) + 2 * groups * chunk * states);
+                       (heads * (chunk * width + 4 * width * states) + groups * chunk * states);
   }
   prepare.launch_sequence(p, run_ssd);
 }
