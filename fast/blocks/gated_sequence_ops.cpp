@@ -15,24 +15,12 @@ void run_gated_delta_rule(Context& context, Arena& scratch, GatedDeltaRuleParams
   const auto columns = [&](float* tensor, int64_t width, const char* label) {
     return ColumnOutput(scratch, tensor, p.batch, p.length, width, label);
   };
-  Step step;
-  step.q_stride = p.length * p.q_stride;
-  step.k_stride = p.length * p.k_stride;
-  step.v_stride = p.length * p.v_stride;
-  step.g_stride = p.length * p.g_stride;
-  step.a = p.a;
-  step.dt_bias = p.dt_bias;
-  step.beta_stride = p.length * p.beta_stride;
-  step.has_sigmoid = p.has_sigmoid;
-  step.has_l2norm = p.has_l2norm;
-  step.epsilon = p.epsilon;
+  Step step{p, nullptr};
+  for (int64_t* stride : {&step.q_stride, &step.k_stride, &step.v_stride, &step.g_stride, &step.beta_stride}) {
+    *stride *= p.length;
+  }
   step.state = state_in_place(context, scratch, p.initial_state, p.final_state,
                               p.batch * p.value_heads * p.key_dim * p.value_dim);
-  step.batch = p.batch;
-  step.key_heads = p.key_heads;
-  step.value_heads = p.value_heads;
-  step.key_dim = p.key_dim;
-  step.value_dim = p.value_dim;
   walk_columns(p.length, step,
                {{&Step::q, p.q, p.q_stride},
                 {&Step::k, p.k, p.k_stride},

@@ -30,10 +30,12 @@
 //
 // requires  Hk divides Hv; 1 <= K <= kDeltaRuleKeyDim; g <= 0; B, L, V otherwise any size
 // cost      bytes: (2 Hk K + 2 Hv V + 2 Hv) B L sizeof(T) + 8 B Hv K V, plus the workspace (132 floats a value head and
-//           step) once in and, for each tile of 32 value columns, once out;
-//           flops: B L Hv (6 K V + 2 Q (K + V) + 2 Q^2 / 3), float32 FMA
+//           step) once in and, for each tile of 64 value columns (32 where those would be few), once out;
+//           flops: B L Hv (6 K V + 2 Q (K + V) + 2 Q^2 / 3), float32 FMA. What bounds it next to those is shared
+//           memory: a thread loads 16 floats for 64 FMA
 // numerics  float32; the sums c in double, kept as two floats, so that c_i - c_j is exact to float32 even behind fast
-//           decay; exp within 1 ulp; the inverse by blocked forward substitution; a fixed order of sums
+//           decay; exp within 1 ulp; the inverse by forward substitution in blocks of 16, joined by products of blocks;
+//           a fixed order of sums, the same for every width of tile
 // source    models.md B6.1 and B6.2; Yang, Kautz & Hatamizadeh 2024. P X in place of P E: output and correction of a
 //           chunk then wait for R alone
 // twin      reference/ops/gated_delta_rule.hpp, reference/ops/l2norm.hpp
@@ -57,8 +59,9 @@ namespace assay::fast {
 inline constexpr int kDeltaRuleChunk = 64;
 inline constexpr int kDeltaRuleKeyDim = 128;
 
+// What both kernels take; the update has one row (b) where the sequence has rows (b, t).
 template <typename T>
-struct GatedDeltaRuleParams {
+struct GatedDeltaRuleOperands {
   const T* q = nullptr;
   int64_t q_stride = 0;
   const T* k = nullptr;
@@ -74,18 +77,22 @@ struct GatedDeltaRuleParams {
   bool has_sigmoid = false;
   bool has_l2norm = true;
   float epsilon = 1e-6f;  // of has_l2norm
-  const float* initial_state = nullptr;
   T* o = nullptr;
-  float* final_state = nullptr;
   float* g_out = nullptr;
   T* beta_out = nullptr;
-  void* workspace = nullptr;
   int64_t batch = 0;
-  int64_t length = 0;
   int64_t key_heads = 0;    // Hk
   int64_t value_heads = 0;  // Hv
   int64_t key_dim = 0;      // K
   int64_t value_dim = 0;    // V
+};
+
+template <typename T>
+struct GatedDeltaRuleParams : GatedDeltaRuleOperands<T> {
+  int64_t length = 0;
+  const float* initial_state = nullptr;
+  float* final_state = nullptr;
+  void* workspace = nullptr;
 };
 
 template <typename T>
@@ -99,31 +106,8 @@ constexpr std::string_view gated_delta_rule_chunked_id(const GatedDeltaRuleParam
 }
 
 template <typename T>
-struct GatedDeltaRuleUpdateParams {
-  const T* q = nullptr;
-  int64_t q_stride = 0;
-  const T* k = nullptr;
-  int64_t k_stride = 0;
-  const T* v = nullptr;
-  int64_t v_stride = 0;
-  const T* g = nullptr;
-  int64_t g_stride = 0;
-  const float* a = nullptr;
-  const T* dt_bias = nullptr;
-  const T* beta = nullptr;
-  int64_t beta_stride = 0;
-  bool has_sigmoid = false;
-  bool has_l2norm = true;
-  float epsilon = 1e-6f;
+struct GatedDeltaRuleUpdateParams : GatedDeltaRuleOperands<T> {
   float* state = nullptr;  // [B, Hv, K, V], read and written
-  T* o = nullptr;
-  float* g_out = nullptr;
-  T* beta_out = nullptr;
-  int64_t batch = 0;
-  int64_t key_heads = 0;
-  int64_t value_heads = 0;
-  int64_t key_dim = 0;
-  int64_t value_dim = 0;
 };
 
 template <typename T>
