@@ -1,6 +1,7 @@
 #include "fast/blocks/size_limits.hpp"
 
 #include "cases/spec/error.hpp"
+#include "fast/kernels/attention.hpp"
 #include "fast/kernels/gated_delta_rule.hpp"
 
 namespace assay::fast {
@@ -18,7 +19,7 @@ void check_taps(const std::string& config, int64_t taps) { at_most(config, "conv
 }  // namespace
 
 void check_sizes(const std::string& config, const AttentionShape& shape) {
-  at_most(config, "head_dim", shape.head_dim, 256, "attention");
+  at_most(config, "head_dim", shape.head_dim, kWidestHead, "attention");
 }
 
 void check_sizes(const std::string& config, const DeltaMixerShape& shape) {

@@ -13,16 +13,16 @@
 //      workspace attention_decode_workspace_bytes(p) bytes, 16-byte aligned; attention_decode only
 // out  y         [B, L, nq, hdv]     dense
 //
-// attention_prefill: a block takes a tile of 128 (query, head of a group) rows through the keys, 64 at a time, with a
-// running maximum and sum. attention_decode: the keys are split over blocks and the parts combined in ascending order;
-// any L, meant for a few. The split follows from B, L, nq, nkv and P + L, not from C: a cache of another capacity gives
-// the same bits.
+// attention_prefill: a block takes a tile of 128 (query, head of a group) rows through the keys, 128 at a time (64
+// where heads are at most 64 wide), with a running maximum and sum, from about the first key that the mask leaves.
+// attention_decode: the keys are split over blocks and the parts combined in a fixed order; any L, meant for a few. The
+// split follows from B, L, nq, nkv, hd, hdv and P + L, not from C: a cache of another capacity gives the same bits.
 //
-// requires  nkv divides nq; 1 <= hd, hdv <= 256; P + L <= C <= 2^30; mask_stride >= P + L
+// requires  nkv divides nq; 1 <= hd, hdv <= 512; P + L <= C <= 2^30; mask_stride >= P + L
 // cost      bytes: ((L nq + T nkv) (hd + hdv)) B sizeof(T), T = P + L; flops: 2 B nq (hd + hdv) (L P + L (L + 1) / 2)
-// numerics  float32, sums in a fixed order, exp within 1 ulp; the softmax's sum divides at the end. The keys of a stage
-//           (prefill: 16; decode: those of a thread in a step) are summed by themselves and then added: at 8192 keys a
-//           quarter of the error of one sum over all of them
+// numerics  float32, sums in a fixed order, exp within 1 ulp (prefill: 2^y within 2 ulp, y = s log2(e)); the softmax's
+//           sum divides at the end. The keys of a tile (prefill: 64 or 128; decode: 4 or 8) are summed by themselves
+//           and then added: at 8192 keys a quarter of the error of one sum over all of them, or less
 // source    models.md B8; Milakov & Gimelshein 2018 (running softmax), Dao et al. 2022 (tiles of it)
 // twin      reference/ops/attention.hpp
 #pragma once
@@ -36,6 +36,8 @@
 #include "fast/kernels/kernel_id.hpp"
 
 namespace assay::fast {
+
+inline constexpr int64_t kWidestHead = 512;
 
 template <typename T>
 struct AttentionParams {

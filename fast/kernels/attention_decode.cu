@@ -1,238 +1,317 @@
 #include "fast/kernels/attention.hpp"
 #include "fast/kernels/attention_columns.cuh"
+#include "fast/kernels/attention_combine.cuh"
 #include "fast/kernels/attention_require.hpp"
 #include "fast/kernels/attention_split.cuh"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/math.hpp"
-#include "fast/kernels/reduce.cuh"
 #include "fast/kernels/storage.cuh"
+#include "fast/kernels/tile_ring.cuh"
 
 namespace assay::fast {
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kMostParts = kEnoughBlocks;
-constexpr int kLanesPerKey = 8;  // a warp reads four keys at a time, 128 neighbouring bytes of each
+constexpr int kThreads = kSplitWarps * kWarp;
+
+// kSums sums, each over kLanes neighbouring lanes: lane l of them is left with sum l / (kLanes / kSums). In a fixed
+// order, and with one exchange for about each sum.
+template <int kLanes, int kSums>
+__device__ inline float scatter_sums(float (&sums)[kSums]) {
+  static_assert(kSums <= kLanes && (kSums & (kSums - 1)) == 0);
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  int offset = kLanes / 2;
+#pragma unroll
+  for (int count = kSums; count > 1; count /= 2, offset /= 2) {
+    const bool is_upper = (lane & offset) != 0;
+#pragma unroll
+    for (int i = 0; i < kSums / 2; ++i) {
+      if (i >= count / 2) break;
+      const float kept = is_upper ? sums[i + count / 2] : sums[i];
+      const float given = is_upper ? sums[i] : sums[i + count / 2];
+      sums[i] = kept + __shfl_xor_sync(kFullWarp, given, offset);
+    }
+  }
+#pragma unroll
+  for (; offset > 0; offset /= 2) sums[0] += __shfl_xor_sync(kFullWarp, sums[0], offset);
+  return sums[0];
+}
+
+// Of a multiprocessor: what the registers of a thread leave.
+template <typename Tile, int kRows>
+inline constexpr int kBlocks = kRows* Tile::kElements <= 32 ? 3 : 2;
 
 // kWidth: elements of an access; kRows: rows that a block keeps, at least as many as there are.
-template <typename T, int kWidth, int kRows>
-__global__ void __launch_bounds__(kThreads)
+template <typename T, int kWidth, typename Tile, int kRows>
+__global__ void __launch_bounds__(kThreads, kBlocks<Tile, kRows>)
     attention_split_kernel(AttentionParams<T> p, AttentionSplit split, AttentionParts parts) {
-  alignas(16) __shared__ float query[kRows][kWidestHead];
-  alignas(16) __shared__ float combined[kThreads * kWidth];
-  __shared__ float weights[kRows][kSplitKeys];
-  __shared__ float most[kRows], sum[kRows], fade[kRows];
-  __shared__ int64_t limit[kRows];  // the row's own column, the last that it sees
-  constexpr int kSteps = static_cast<int>(kWidestHead) / (kLanesPerKey * kWidth);
-  constexpr int kPasses = static_cast<int>(kWidestHead) / kWidth > kThreads ? 2 : 1;
+  constexpr int kLanes = Tile::kLanes, kKeys = Tile::kKeys, kSlots = Tile::kSlots;
+  constexpr int kPacks = Tile::kElements / kWidth;
+  constexpr int kTeams = kWarp / kLanes;     // keys that a warp reads side by side
+  constexpr int kTeamKeys = kKeys / kTeams;  // of a tile
+  // Keys whose scores are summed at a time.
+  constexpr int kBatch = kTeamKeys * kRows <= kLanes ? kTeamKeys : kLanes / kRows;
+  constexpr int kBatches = kTeamKeys / kBatch;
+  constexpr int kSums = kBatch * kRows;
+  constexpr int kSame = kLanes / kSums;  // lanes that hold the same score
+  // A warp leaves its results where its tiles were, which every one of its lanes has read by then.
+  static_assert(kSlots * kKeys * sizeof(T) >= kRows * sizeof(float));
+  alignas(16) __shared__ float weights[kSplitWarps][kKeys][kRows];
+  alignas(16) __shared__ float fades[kSplitWarps][kRows];
+  __shared__ float most_of[kSplitWarps][kRows], sum_of[kSplitWarps][kRows];
 
-  const int thread = static_cast<int>(threadIdx.x);
-  const int lane = thread % kWarp, warp = thread / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int team_lane = lane % kLanes, team = lane / kLanes;
+  // This lane's scores: of one row, of one key in each batch.
+  const int own_row = team_lane / kSame % kRows, own_key = team_lane / kSame / kRows;
+  const int width = static_cast<int>(p.width), value_width = static_cast<int>(p.value_width);
   const int64_t group = p.heads / p.kv_heads;
   const int64_t past = past_of(p);
   const int64_t columns = past + p.length;
   const int64_t columns_of_one = split.columns_of_one(columns);
-  // Threads over the values: value_lanes side by side, the others take other keys.
-  const int value_packs = static_cast<int>(p.value_width) / kWidth;
-  int value_lanes = 1;
-  while (value_lanes < value_packs && value_lanes < kThreads) value_lanes *= 2;
-  const int value_lane = thread % value_lanes, value_key = thread / value_lanes;
-  const int value_keys = kThreads / value_lanes;
+  const int slot_elements = kKeys * max(width, value_width);
+  TileRing<T, kWidth, kLanes, kPacks, kKeys, kSlots> ring{
+      reinterpret_cast<T*>(dynamic_shared()) + warp * kSlots * slot_elements, slot_elements};
+  T* query = reinterpret_cast<T*>(dynamic_shared()) + kSplitWarps * kSlots * slot_elements;  // [kRows][width]
+  float* left = dynamic_shared();  // [kSplitWarps][left_pitch]
+  const int left_pitch = kSlots * slot_elements * static_cast<int>(sizeof(T)) / static_cast<int>(sizeof(float));
 
-  for (int64_t item = blockIdx.x; item < p.batch * p.kv_heads * split.row_chunks * split.parts; item += gridDim.x) {
-    const int64_t part = item % split.parts;
-    const int64_t pair_chunk = item / split.parts;
-    const int64_t pair = pair_chunk / split.row_chunks;
-    const int64_t first_row = (pair_chunk - pair * split.row_chunks) * kSplitRows;
+  // Chunks of rows that read the same keys are neighbours, so that all but one find them in the cache.
+  for (int64_t item = blockIdx.x; item < p.batch * p.kv_heads * split.parts * split.row_chunks; item += gridDim.x) {
+    const int64_t pair_part = item / split.row_chunks;
+    const int64_t first_row = (item - pair_part * split.row_chunks) * split.chunk_rows;
+    const int64_t pair = pair_part / split.parts;
+    const int64_t part = pair_part - pair * split.parts;
     const int row_count = static_cast<int>(min(split.rows - first_row, int64_t{kRows}));
     const int64_t batch = pair / p.kv_heads;
     const int64_t kv_head = pair - batch * p.kv_heads;
     const int64_t first = part * columns_of_one;
-    const int64_t end = min(first + columns_of_one, columns);
-    if (first >= end) continue;  // alike in all threads
-    const T* keys = p.k + pair * p.capacity * p.width;
-    const T* values = p.v + pair * p.capacity * p.value_width;
-    const uint8_t* mask = p.mask == nullptr ? nullptr : p.mask + batch * p.mask_stride;
+    if (first >= columns) continue;  // alike in all threads
+    const int count = static_cast<int>(min(columns_of_one, columns - first));
+    const T* keys = p.k + (pair * p.capacity + first) * width;
+    const T* values = p.v + (pair * p.capacity + first) * value_width;
+    const uint8_t* mask = p.mask == nullptr ? nullptr : p.mask + batch * p.mask_stride + first;
 
-    __syncthreads();  // the item before has been read
-    for (int e = thread; e < kRows * static_cast<int>(kWidestHead); e += kThreads) {
-      const int r = e / static_cast<int>(kWidestHead), d = e % static_cast<int>(kWidestHead);
-      const int64_t l = (first_row + r) / group;
-      float element = 0;
-      if (r < row_count && d < p.width) {
-        element = to_float(p.q[(batch * p.length + l) * p.q_stride +
-                               (kv_head * group + first_row + r - l * group) * p.q_head_stride + d]);
-      }
-      query[r][d] = element;
-    }
-    if (thread < kRows) {
-      most[thread] = kUnseen;
-      sum[thread] = 0;
-      limit[thread] = past + (first_row + thread) / group;
-    }
-    float result[kPasses][kRows][kWidth] = {};
-    __syncthreads();
-
-    for (int64_t key = first; key < end; key += kSplitKeys) {
+    // Tile i of this warp begins at key (i * kSplitWarps + warp) * kKeys; its keys and its values take turns.
+    constexpr int kStride = kSplitWarps * kKeys;
+    int asked_key = warp * kKeys;
+    bool is_value_next = false;
+    const auto ask = [&] {
+      const int there = max(0, min(count - asked_key, kKeys));
+      const int64_t at = asked_key;
+      ring.fill(is_value_next ? values + at * value_width : keys + at * width, there,
+                is_value_next ? value_width : width);
+      if (is_value_next) asked_key += kStride;
+      is_value_next = !is_value_next;
+    };
+    // The queries come with this thread's first tile.
 #pragma unroll
-      for (int four = 0; four < kSplitKeys / kWarps; four += kWarp / kLanesPerKey) {
-        const int at = warp * (kSplitKeys / kWarps) + four + lane / kLanesPerKey;
-        const int64_t c = key + at;
-        float dot[kRows] = {};
-#pragma unroll 8
-        for (int step = 0; step < kSteps; ++step) {
-          const int d = (step * kLanesPerKey + lane % kLanesPerKey) * kWidth;
-          if (c < end && d < p.width) {
-            float k[kWidth];
-            load_pack<kWidth>(keys + c * p.width + d, k);
+    for (int r = warp; r < kRows; r += kSplitWarps) {
+      const int64_t l = (first_row + r) / group;
+      const T* q =
+          p.q + (batch * p.length + l) * p.q_stride + (kv_head * group + first_row + r - l * group) * p.q_head_stride;
+#pragma unroll
+      for (int first_lane = 0; first_lane < kLanes * Tile::kElements; first_lane += kWarp * kWidth) {
+        const int d = first_lane + lane * kWidth;
+        if (d < width) copy_async<kWidth>(query + r * width + d, r < row_count ? q + d : p.q, r < row_count);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kSlots; ++i) ask();
+    ring.drain();
+    __syncthreads();
+    // The last column that the row sees, its own.
+    const int64_t limit = past + (first_row + own_row) / group - first;
+    float most = kUnseen, sum = 0;
+    float result[kRows][Tile::kElements] = {};
+    const auto mask_at = [&](int key) {
+      return mask == nullptr ? 1 : lane < kKeys && key + lane < count ? static_cast<int>(mask[key + lane]) : 0;
+    };
+    int mask_ahead = mask_at(warp * kKeys);
+
+    for (int key = warp * kKeys; key < count; key += kStride) {
+      const int there = min(count - key, kKeys);
+      const unsigned is_real = __ballot_sync(kFullWarp, mask_ahead != 0);
+      mask_ahead = mask_at(key + kStride);
+
+      float score[kBatches];
+      const T* tile = ring.drain();
+#pragma unroll
+      for (int b = 0; b < kBatches; ++b) {
+        float dot[kSums] = {};
+#pragma unroll
+        for (int pack = 0; pack < kPacks; ++pack) {
+          const int d = (pack * kLanes + team_lane) * kWidth;
+          if (d < width) {
+            float some[kBatch][kWidth];
+#pragma unroll
+            for (int m = 0; m < kBatch; ++m) {
+              load_pack<kWidth>(tile + ((b * kBatch + m) * kTeams + team) * width + d, some[m]);
+            }
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
               float q[kWidth];
-              load_pack<kWidth>(&query[r][d], q);
+              load_pack<kWidth>(query + r * width + d, q);
 #pragma unroll
-              for (int i = 0; i < kWidth; ++i) dot[r] = fmaf(q[i], k[i], dot[r]);
+              for (int m = 0; m < kBatch; ++m) {
+#pragma unroll
+                for (int i = 0; i < kWidth; ++i) dot[m * kRows + r] = fmaf(q[i], some[m][i], dot[m * kRows + r]);
+              }
             }
           }
         }
-        const bool is_real = c < end && (mask == nullptr || mask[c] != 0);
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          const float score = sum_lanes<kLanesPerKey>(dot[r]) * p.scale;
-          if (lane % kLanesPerKey == r % kLanesPerKey) {
-            const bool is_seen = is_real && c <= limit[r];
-            weights[r][at] = c >= end ? kAbsent : is_seen ? score : kUnseen;
-          }
-        }
+        const int at = (b * kBatch + own_key) * kTeams + team;
+        const bool is_seen = (is_real >> at & 1) != 0 && key + at <= limit;
+        const float scaled = scatter_sums<kLanes>(dot) * p.scale;
+        score[b] = at >= there ? kAbsent : is_seen ? scaled : kUnseen;
       }
-      __syncthreads();
-      for (int r = warp; r < kRows; r += kWarps) {
-        const float score = weights[r][lane];
-        float now_most = score;
+      ring.release();
+      ask();
+
+      float now_most = score[0];
 #pragma unroll
-        for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-          const float other = __shfl_xor_sync(kFullWarp, now_most, offset);
-          now_most = other > now_most ? other : now_most;
-        }
-        now_most = most[r] > now_most ? most[r] : now_most;
-        const float weight = precise_exp(score - now_most);
-        const float total = sum_lanes<kWarp>(weight);
-        weights[r][lane] = weight;
-        if (lane == 0) {
-          fade[r] = precise_exp(most[r] - now_most);
-          sum[r] = sum[r] * fade[r] + total;
-        }
-        __syncwarp();  // every lane has read the maximum so far
-        if (lane == 0) most[r] = now_most;
+      for (int b = 1; b < kBatches; ++b) now_most = score[b] > now_most ? score[b] : now_most;
+#pragma unroll
+      for (int offset = kSame * kRows; offset < kWarp; offset *= 2) {
+        const float other = __shfl_xor_sync(kFullWarp, now_most, offset);
+        now_most = other > now_most ? other : now_most;
       }
-      __syncthreads();
+      now_most = most > now_most ? most : now_most;
+      float total = 0;
 #pragma unroll
-      for (int pass = 0; pass < kPasses; ++pass) {
-        const int d = (pass * kThreads + value_lane) * kWidth;
-        // A step by itself, then onto the sum: the rounding of thousands of keys, one after the other, would pile up.
-        float part[kRows][kWidth] = {};
-        if (d < p.value_width) {
-#pragma unroll 4
-          for (int at = value_key; at < kSplitKeys; at += value_keys) {
-            if (key + at >= end) break;
-            float v[kWidth];
-            load_pack<kWidth>(values + (key + at) * p.value_width + d, v);
+      for (int b = 0; b < kBatches; ++b) {
+        const float weight = precise_exp(score[b] - now_most);
+        if (lane % kSame == 0) weights[warp][(b * kBatch + own_key) * kTeams + team][own_row] = weight;
+        total += weight;
+      }
 #pragma unroll
-            for (int r = 0; r < kRows; ++r) {
+      for (int offset = kSame * kRows; offset < kWarp; offset *= 2) {
+        total += __shfl_xor_sync(kFullWarp, total, offset);
+      }
+      const float fade = precise_exp(most - now_most);
+      sum = fmaf(sum, fade, total);
+      most = now_most;
+      if (lane < kSame * kRows && lane % kSame == 0) fades[warp][own_row] = fade;
+      __syncwarp();
+
+      tile = ring.drain();
 #pragma unroll
-              for (int i = 0; i < kWidth; ++i) part[r][i] = fmaf(weights[r][at], v[i], part[r][i]);
+      for (int pack = 0; pack < kPacks; ++pack) {
+        const int d = (pack * kLanes + team_lane) * kWidth;
+        // A tile by itself, then onto the sum: the rounding of thousands of keys, one after the other, would pile up.
+        float of_tile[kRows][kWidth] = {};
+        if (d < value_width) {
+#pragma unroll
+          for (int j = 0; j < kTeamKeys; ++j) {
+            const int at = j * kTeams + team;
+            float some[kWidth];
+            load_pack<kWidth>(tile + at * value_width + d, some);
+            constexpr int kQuad = kRows < 4 ? kRows : 4;
+#pragma unroll
+            for (int r = 0; r < kRows; r += kQuad) {
+              float weight[kQuad];
+              load_pack<kQuad>(&weights[warp][at][r], weight);
+#pragma unroll
+              for (int q = 0; q < kQuad; ++q) {
+#pragma unroll
+                for (int i = 0; i < kWidth; ++i) of_tile[r + q][i] = fmaf(weight[q], some[i], of_tile[r + q][i]);
+              }
             }
           }
         }
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
+          const float row_fade = fades[warp][r];
 #pragma unroll
-          for (int i = 0; i < kWidth; ++i) result[pass][r][i] = fmaf(result[pass][r][i], fade[r], part[r][i]);
+          for (int i = 0; i < kWidth; ++i) {
+            result[r][pack * kWidth + i] = fmaf(result[r][pack * kWidth + i], row_fade, of_tile[r][i]);
+          }
         }
       }
-      __syncthreads();
+      ring.release();
+      ask();
     }
 
+    if (lane < kSame * kRows && lane % kSame == 0) {
+      most_of[warp][own_row] = most;
+      sum_of[warp][own_row] = sum;
+    }
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      if (r >= row_count) continue;
-      const int64_t at = (pair * split.rows + first_row + r) * split.parts + part;
 #pragma unroll
-      for (int pass = 0; pass < kPasses; ++pass) {
-        __syncthreads();
-        store_pack<kWidth>(combined + thread * kWidth, result[pass][r]);
-        __syncthreads();
-        const int d = (pass * kThreads + value_lane) * kWidth;
-        if (value_key == 0 && d < p.value_width) {
-          float total[kWidth] = {};
-          for (int k = 0; k < value_keys; ++k) {
+      for (int pack = 0; pack < kPacks; ++pack) {
+        const int d = (pack * kLanes + team_lane) * kWidth;
+        float some[kWidth];
 #pragma unroll
-            for (int i = 0; i < kWidth; ++i) total[i] += combined[(k * value_lanes + value_lane) * kWidth + i];
-          }
-          store_pack<kWidth>(parts.value + at * p.value_width + d, total);
+        for (int i = 0; i < kWidth; ++i) {
+          some[i] = result[r][pack * kWidth + i];
+          if constexpr (kTeams == 2) some[i] += __shfl_xor_sync(kFullWarp, some[i], kLanes);
         }
-      }
-      if (thread == 0) {
-        parts.most[at] = most[r];
-        parts.sum[at] = sum[r];
+        if (team == 0 && d < value_width) store_pack<kWidth>(left + warp * left_pitch + r * value_width + d, some);
       }
     }
+    __syncthreads();
+    for (int r = warp; r < row_count; r += kSplitWarps) {
+      const int64_t at = (pair * split.rows + first_row + r) * split.parts + part;
+      float block_most = most_of[0][r];
+#pragma unroll
+      for (int w = 1; w < kSplitWarps; ++w) block_most = most_of[w][r] > block_most ? most_of[w][r] : block_most;
+      float share[kSplitWarps], block_sum = 0;
+#pragma unroll
+      for (int w = 0; w < kSplitWarps; ++w) {
+        share[w] = precise_exp(most_of[w][r] - block_most);
+        block_sum = fmaf(share[w], sum_of[w][r], block_sum);
+      }
+      for (int d = lane * kWidth; d < value_width; d += kWarp * kWidth) {
+        float total[kWidth] = {};
+#pragma unroll
+        for (int w = 0; w < kSplitWarps; ++w) {
+          float some[kWidth];
+          load_pack<kWidth>(left + w * left_pitch + r * value_width + d, some);
+#pragma unroll
+          for (int i = 0; i < kWidth; ++i) total[i] = fmaf(share[w], some[i], total[i]);
+        }
+        store_pack<kWidth>(parts.value + at * value_width + d, total);
+      }
+      if (lane == 0) {
+        parts.most[at] = block_most;
+        parts.sum[at] = block_sum;
+      }
+    }
+    __syncthreads();  // the next item's tiles overwrite what is left
   }
 }
 
-template <typename T>
-__global__ void __launch_bounds__(kThreads)
-    attention_combine_kernel(AttentionParams<T> p, AttentionSplit split, AttentionParts parts) {
-  __shared__ float weight[kMostParts];
-  __shared__ float partial[kWarp];
-  const int thread = static_cast<int>(threadIdx.x);
-  const int64_t group = p.heads / p.kv_heads;
-  const int64_t columns = past_of(p) + p.length;
-  const int count = static_cast<int>(ceil_div(columns, split.columns_of_one(columns)));
-  for (int64_t item = blockIdx.x; item < p.batch * p.kv_heads * split.rows; item += gridDim.x) {
-    const int64_t pair = item / split.rows;
-    const int64_t row = item - pair * split.rows;
-    const int64_t batch = pair / p.kv_heads;
-    const int64_t kv_head = pair - batch * p.kv_heads;
-    const int64_t l = row / group;
-    const float* part_most = parts.most + item * split.parts;
-    const float* part_sum = parts.sum + item * split.parts;
-    const float* value = parts.value + item * split.parts * p.value_width;
-    T* y = p.y + ((batch * p.length + l) * p.heads + kv_head * group + row - l * group) * p.value_width;
-    float most = kUnseen;
-    for (int i = thread; i < count; i += kThreads) most = part_most[i] > most ? part_most[i] : most;
-    most = max_block(most, partial);
-    float sum = 0;
-    for (int i = thread; i < count; i += kThreads) {
-      weight[i] = precise_exp(part_most[i] - most);
-      sum = fmaf(weight[i], part_sum[i], sum);
+template <typename T, int kWidth, typename Tile, int kRows>
+void start_rows(const AttentionParams<T>& p, const AttentionSplit& split, const AttentionParts& parts,
+                cudaStream_t stream) {
+  const int64_t items = p.batch * p.kv_heads * split.row_chunks * split.parts;
+  const int64_t slots = kSplitWarps * Tile::kSlots * Tile::kKeys * std::max(p.width, p.value_width);
+  const int bytes = static_cast<int>((slots + kRows * p.width) * static_cast<int64_t>(sizeof(T)));
+  launch_shared("attention_decode", attention_split_kernel<T, kWidth, Tile, kRows>, items, kThreads, bytes, stream, p,
+                split, parts);
+}
+
+// The fewest rows that hold those there are; without packs, which only odd widths lack, always the most.
+template <typename T, int kWidth, typename Tile>
+void start_tile(const AttentionParams<T>& p, const AttentionSplit& split, const AttentionParts& parts,
+                cudaStream_t stream) {
+  if constexpr (kWidth > 1) {
+    if (split.rows <= 1) return start_rows<T, kWidth, Tile, 1>(p, split, parts, stream);
+    if constexpr (Tile::kRows > 4) {
+      if (split.rows <= 4) return start_rows<T, kWidth, Tile, 4>(p, split, parts, stream);
     }
-    sum = sum_block(sum, partial);  // its barriers also show every thread the weights
-    for (int d = thread; d < p.value_width; d += kThreads) {
-      float total = 0;
-#pragma unroll 16
-      for (int i = 0; i < count; ++i) total = fmaf(weight[i], value[i * p.value_width + d], total);
-      y[d] = from_float<T>(total / sum);
+    if constexpr (Tile::kRows > 8) {
+      if (split.rows <= 8) return start_rows<T, kWidth, Tile, 8>(p, split, parts, stream);
     }
-    __syncthreads();  // the weights have been read
   }
+  start_rows<T, kWidth, Tile, Tile::kRows>(p, split, parts, stream);
 }
 
 template <typename T, int kWidth>
 void start(const AttentionParams<T>& p, const AttentionSplit& split, const AttentionParts& parts, cudaStream_t stream) {
-  const int64_t items = p.batch * p.kv_heads * split.row_chunks * split.parts;
-  const auto run = [&](auto kernel) { launch("attention_decode", kernel, items, kThreads, stream, p, split, parts); };
-  if (split.rows <= 1) {
-    run(attention_split_kernel<T, kWidth, 1>);
-  } else if (split.rows <= 2) {
-    run(attention_split_kernel<T, kWidth, 2>);
-  } else if (split.rows <= 4) {
-    run(attention_split_kernel<T, kWidth, 4>);
-  } else if (split.rows <= 8) {
-    run(attention_split_kernel<T, kWidth, 8>);
-  } else {
-    run(attention_split_kernel<T, kWidth, kSplitRows>);
-  }
+  with_head_tile(p.width, p.value_width,
+                 [&](auto tile) { start_tile<T, kWidth, decltype(tile)>(p, split, parts, stream); });
+  start_combine<T, kWidth>(p, split, parts, stream);
 }
 
 }  // namespace
@@ -252,12 +331,11 @@ void attention_decode(const AttentionParams<T>& p, cudaStream_t stream) {
   const AttentionSplit split = split_attention(p);
   const AttentionParts parts = lay_out_parts(p, split);
   constexpr int kWidth = kPackWidth<T>;
-  if (is_packable<kWidth, T>({p.k, p.v}, {p.width, p.value_width})) {
+  if (is_packable<kWidth, T>({p.q, p.k, p.v, p.y}, {p.width, p.value_width, p.q_stride, p.q_head_stride})) {
     start<T, kWidth>(p, split, parts, stream);
   } else {
     start<T, 1>(p, split, parts, stream);
   }
-  launch(kName, attention_combine_kernel<T>, p.batch * p.kv_heads * split.rows, kThreads, stream, p, split, parts);
 }
 
 template size_t attention_decode_workspace_bytes<float>(const AttentionParams<float>&);

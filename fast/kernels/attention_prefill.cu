@@ -1,272 +1,327 @@
+#include <algorithm>
+#include <numbers>
+
 #include "fast/kernels/attention.hpp"
 #include "fast/kernels/attention_columns.cuh"
 #include "fast/kernels/attention_require.hpp"
+#include "fast/kernels/attention_tile.cuh"
 #include "fast/kernels/launch.cuh"
-#include "fast/kernels/math.hpp"
+#include "fast/kernels/reduce.cuh"
 #include "fast/kernels/storage.cuh"
-#include "fast/kernels/tile.cuh"
 
 namespace assay::fast {
 namespace {
 
-constexpr int kOwn = 8;                     // rows of a thread
-constexpr int kRowTile = kTileSide * kOwn;  // rows of a block: (query, head of the group), heads fastest
-constexpr int kKeyTile = kTileBand;
-constexpr int kDepth = 32;       // lanes of the keys staged at a time
-constexpr int kValueDepth = 16;  // values staged at a time
-constexpr int kRowPitch = kRowTile + 4;
-constexpr int kKeyPitch = kKeyTile + 4;
-static_assert(kRowTile * kKeyPitch <= (kDepth + kKeyTile) * kRowPitch);  // a band of the output fits
-constexpr int kLoadLanes = 8;  // lanes of a head that neighbouring threads read: a whole 32-byte sector
-constexpr int kLoadRows = kTileThreads / kLoadLanes;
-constexpr int kValueRows = kTileThreads / kTileBand;
-constexpr int kKeyLoads = kKeyTile * kDepth / kTileThreads;  // of a thread, for one stage
-
-__host__ __device__ constexpr int padded_width(int64_t width) {
-  return static_cast<int>(ceil_div(width, kDepth)) * kDepth;
+// 2^y within 2 ulp. A softmax divides by the sum of the same powers: what error they share falls out.
+__device__ inline float power_of_two(float y) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(y));
+  return power;
 }
 
-template <int kPacks>
-__host__ __device__ constexpr int value_pitch() {
-  return kPacks * kTileBand + 4;
-}
-
-template <int kPacks>
-constexpr int staged_floats() {
-  constexpr int kKeys = kDepth * kKeyPitch, kValues = kValueDepth * value_pitch<kPacks>();
-  return kKeys > kValues ? kKeys : kValues;
-}
-
-// Over the kTileSide threads of one tile row.
-__device__ inline float max_of_row(float value) {
+// sum[i][j] += rows[k][i] columns[k][j] over k in [kFrom, kTo), ascending.
+template <typename Tile, int kFrom, int kTo>
+__device__ inline void multiply(const float* rows, const float* columns, float (&sum)[Tile::kOwn][Tile::kOwn]) {
 #pragma unroll
-  for (int offset = kTileSide / 2; offset > 0; offset /= 2) {
-    const float other = __shfl_xor_sync(kFullWarp, value, offset);
-    value = other > value ? other : value;
+  for (int k = kFrom; k < kTo; ++k) {
+    float left[Tile::kOwn], right[Tile::kOwn];
+#pragma unroll
+    for (int i = 0; i < Tile::kOwn; i += 4) {
+      const float4 row = *reinterpret_cast<const float4*>(rows + k * Tile::kRowPitch + i);
+      const float4 column = *reinterpret_cast<const float4*>(columns + k * Tile::kPitch + i / 4 * Tile::kBand);
+      left[i] = row.x, left[i + 1] = row.y, left[i + 2] = row.z, left[i + 3] = row.w;
+      right[i] = column.x, right[i + 1] = column.y, right[i + 2] = column.z, right[i + 3] = column.w;
+    }
+#pragma unroll
+    for (int i = 0; i < Tile::kOwn; ++i) {
+#pragma unroll
+      for (int j = 0; j < Tile::kOwn; ++j) sum[i][j] = fmaf(left[i], right[j], sum[i][j]);
+    }
   }
-  return value;
 }
 
-__device__ inline float sum_of_row(float value) {
-#pragma unroll
-  for (int offset = kTileSide / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(kFullWarp, value, offset);
-  return value;
-}
-
-// kPacks: bands of 64 lanes of the values.
-template <typename T, int kPacks>
-__global__ void __launch_bounds__(kTileThreads, kPacks == 1 ? 2 : 1) attention_prefill_kernel(AttentionParams<T> p) {
-  const int depth = padded_width(p.width);
-  float* query = dynamic_shared();                 // [depth][kRowPitch]
-  float* weights = query + depth * kRowPitch;      // [kKeyTile][kRowPitch]
-  float* staged = weights + kKeyTile * kRowPitch;  // keys [kDepth][kKeyPitch] or values [kValueDepth][pitch]
-  __shared__ int limit[kRowTile];                  // the row's own column, the last that it sees
-  __shared__ float most[kRowTile], sum[kRowTile];  // of the scores so far
-  __shared__ int is_real[kKeyTile];
-  constexpr int kPitch = value_pitch<kPacks>();
-  constexpr int kValueLoads = kValueDepth / kValueRows * kPacks;
-  constexpr int kAhead = kKeyLoads > kValueLoads ? kKeyLoads : kValueLoads;
+// scale: with log2(e) in it.
+template <typename T, typename Tile>
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
+    attention_prefill_kernel(AttentionParams<T> p, float scale, bool is_packed) {
+  constexpr int kOwn = Tile::kOwn, kSlice = Tile::kSlice, kAcross = Tile::kAcross, kColumns = Tile::kColumns;
+  constexpr int kRowPitch = Tile::kRowPitch, kPitch = Tile::kPitch, kBand = Tile::kBand, kRows = Tile::kRows;
+  const int width = static_cast<int>(p.width), value_width = static_cast<int>(p.value_width);
+  const int slices = (width + kSlice - 1) / kSlice, passes = (value_width + kColumns - 1) / kColumns;
+  float* query = dynamic_shared();                                              // [slices kSlice][kRowPitch]
+  float* weights = query + (Tile::kStreams ? 0 : slices * kSlice * kRowPitch);  // [kColumns][kRowPitch]
+  float* staged = weights + kColumns * kRowPitch;  // two of columns [kSlice][kPitch], then queries [kSlice][kRowPitch]
+  __shared__ int limit[kRows];                     // the row's own column, the last that it sees
+  __shared__ float most[kRows], sum[kRows];        // of the scores so far
+  __shared__ float fade[kRows];                    // of what was summed before this tile
+  __shared__ int64_t offset[Tile::kStreams ? kRows : 1];  // of the row's query
+  __shared__ unsigned real[kColumns / kWarp];             // a bit for each key of the tile
 
   const int64_t group = p.heads / p.kv_heads;
   const int64_t rows = p.length * group;
-  const int64_t row_tiles = ceil_div(rows, kRowTile);
+  const int64_t row_tiles = ceil_div(rows, kRows);
   const int64_t pairs = p.batch * p.kv_heads;
   const int64_t past = past_of(p);
   const int columns = static_cast<int>(past + p.length);
-  const int load_lane = static_cast<int>(threadIdx.x) % kLoadLanes;
-  const int load_row = static_cast<int>(threadIdx.x) / kLoadLanes;
-  const int value_lane = static_cast<int>(threadIdx.x) % kTileBand;
-  const int value_row = static_cast<int>(threadIdx.x) / kTileBand;
-  const int own_row = tile_row() * kOwn;
-  const int own_column = tile_column() * 4;
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp;
+  const int across = thread % kAcross, own_row = thread / kAcross * kOwn;
+  const Share key_from = key_share<Tile>(thread);
+  const Share value_from = is_packed ? value_share<Tile, 4>(thread) : value_share<Tile, 1>(thread);
 
   for (int64_t item = blockIdx.x; item < pairs * row_tiles; item += gridDim.x) {
     // The last rows, which see the most keys, first: short tiles fill up the end.
-    const int64_t tile = row_tiles - 1 - item / pairs;
+    const int64_t first = (row_tiles - 1 - item / pairs) * kRows;
     const int64_t pair = item % pairs;
     const int64_t batch = pair / p.kv_heads;
     const int64_t kv_head = pair - batch * p.kv_heads;
-    const int64_t first = tile * kRowTile;
-    const int count = static_cast<int>(min(rows - first, int64_t{kRowTile}));
-    const T* keys = p.k + pair * p.capacity * p.width;
-    const T* values = p.v + pair * p.capacity * p.value_width;
+    const int count = static_cast<int>(min(rows - first, int64_t{kRows}));
+    const T* keys = p.k + pair * p.capacity * p.width + key_from.row * width + key_from.lane;
+    const T* values = p.v + pair * p.capacity * p.value_width + value_from.row * value_width + value_from.lane;
     const uint8_t* mask = p.mask == nullptr ? nullptr : p.mask + batch * p.mask_stride;
+    const int first_limit = static_cast<int>(past + first / group);
 
-    if (threadIdx.x < kRowTile) {
-      limit[threadIdx.x] = static_cast<int>(past + (first + threadIdx.x) / group);
-      most[threadIdx.x] = kUnseen;
-      sum[threadIdx.x] = 0;
+    // Keys from the first real ones up to the last query's own column; all of them where a query sees none, which is
+    // the first if any.
+    int begin = 0, end = static_cast<int>(past + (first + count - 1) / group) + 1;
+    if (mask != nullptr) {
+      int c = 0;
+      while (c <= first_limit) {
+        const int own = c + thread;
+        if (__syncthreads_or(own <= first_limit && mask[own] != 0) != 0) break;
+        c += Tile::kThreads;
+      }
+      if (c <= first_limit) {
+        begin = c / kColumns * kColumns;
+      } else {
+        end = columns;
+      }
+    }
+
+    // A slice of the keys (phase 0), or of the values of a pass.
+    const auto stage = [&](int which, int key, int phase, int s) {
+      float* slice = staged + which * Tile::kStaged;
+      if (phase == 0) {
+        const Share share = key_share<Tile>(thread);
+        const int lane = s * kSlice;
+        if constexpr (Tile::kStreams) {
+          stage_queries<Tile>(slice + kSlice * kPitch, p.q + lane, offset, thread, count, width - lane);
+        }
+        const T* from = keys + (static_cast<int64_t>(key) * width + lane);
+        if (key + kColumns <= columns && lane + kSlice <= width) {
+          stage_keys<Tile, true>(slice + share.at, from, width, share, kColumns, kSlice);
+        } else {
+          stage_keys<Tile, false>(slice + share.at, from, width, share, columns - key, width - lane);
+        }
+      } else {
+        const int lane = (phase - 1) * kColumns;
+        key += s * kSlice;
+        const Share share = is_packed ? value_share<Tile, 4>(thread) : value_share<Tile, 1>(thread);
+        const T* from = values + (static_cast<int64_t>(key) * value_width + lane);
+        if (!is_packed) {
+          stage_values<Tile, 1, false>(slice + share.at, from, value_width, share, columns - key, value_width - lane);
+        } else if (key + kSlice <= columns && lane + kColumns <= value_width) {
+          stage_values<Tile, 4, true>(slice + share.at, from, value_width, share, kSlice, kColumns);
+        } else {
+          stage_values<Tile, 4, false>(slice + share.at, from, value_width, share, columns - key, value_width - lane);
+        }
+      }
+    };
+    if constexpr (!Tile::kStreams) stage(0, begin, 0, 0);
+
+    for (int r = thread; r < kRows; r += Tile::kThreads) {
+      limit[r] = static_cast<int>(past + (first + r) / group);
+      most[r] = kUnseen;
+      sum[r] = 0;
     }
     __syncthreads();
     // Of tile row r: its query, counted from the first new column, and its head.
     const auto query_of = [&](int r) { return limit[r] - past; };
     const auto head_of = [&](int r) { return kv_head * group + first + r - query_of(r) * group; };
+    const auto offset_of = [&](int r) {
+      return (batch * p.length + query_of(r)) * p.q_stride + head_of(r) * p.q_head_stride;
+    };
+    if constexpr (Tile::kStreams) {
+      for (int r = thread; r < kRows; r += Tile::kThreads) offset[r] = r < count ? offset_of(r) : 0;
+      __syncthreads();
+      stage(0, begin, 0, 0);
+    } else {
 #pragma unroll 1
-    for (int r = load_row; r < kRowTile; r += kLoadRows) {
-      const T* from = p.q + (batch * p.length + query_of(r)) * p.q_stride + head_of(r) * p.q_head_stride;
+      for (int r = thread / 8; r < kRows; r += Tile::kThreads / 8) {
+        const T* from = p.q + offset_of(r);
 #pragma unroll 4
-      for (int d = load_lane; d < depth; d += kLoadLanes) {
-        query[d * kRowPitch + r] = r < count && d < p.width ? to_float(from[d]) : 0.0f;
+        for (int d = thread % 8; d < slices * kSlice; d += 8) {
+          query[d * kRowPitch + r] = r < count && d < width ? to_float(from[d]) * scale : 0.0f;
+        }
       }
     }
-    // Keys up to the last query's own column; all of them where a query sees none, which is the first if any.
-    int end = limit[count - 1] + 1;
-    if (mask != nullptr) {
-      int sees = 0;
-      for (int64_t c = threadIdx.x; c <= limit[0]; c += kTileThreads) sees |= mask[c];
-      if (__syncthreads_or(sees) == 0) end = columns;
-    }
 
-    // The next stage is read ahead into registers while this one is multiplied.
-    float ahead[kAhead];
-    int real_ahead = 0;
-    const auto read_keys = [&](int key, int d) {
-      if (d == 0 && threadIdx.x < kKeyTile) {
-        const int c = key + static_cast<int>(threadIdx.x);
-        real_ahead = c < columns && (mask == nullptr || mask[c] != 0) ? 1 : 0;
+    // With more than one pass in local memory (which only an index unknown to the compiler brings about), read and
+    // written once a tile: in registers they would leave none to load operands ahead of the product.
+    constexpr bool kIsLocal = Tile::kPasses > 1;
+    alignas(16) float result[Tile::kPasses][kOwn][kOwn] = {};
+    int now = 0;  // which of the two stages
+    for (int key = begin; key < end; key += kColumns) {
+      const int value_slices = (min(kColumns, end - key) + kSlice - 1) / kSlice;
+      bool is_real = false;
+      if (mask != nullptr && threadIdx.x < kColumns) {
+        const int c = key + thread;
+        is_real = c < columns && mask[c] != 0;
       }
-      const T* from = keys + static_cast<int64_t>(key + load_row) * p.width + d + load_lane;
+#pragma unroll 1
+      for (int phase = 0; phase <= passes; ++phase) {
+        const int steps = phase == 0 ? slices : value_slices;
+        const float* left = phase > 0 ? weights + own_row : query + own_row;
+        float part[kOwn][kOwn] = {};
+#pragma unroll 1
+        for (int s = 0; s < steps; ++s) {
+          wait_for_copies();
+          __syncthreads();  // the slice is there, and the other stage has been read
+          const bool is_last = s + 1 == steps;
+          const int next_phase = !is_last ? phase : phase < passes ? phase + 1 : 0;
+          const int next_key = is_last && next_phase == 0 ? key + kColumns : key;
+          const auto stage_next = [&] {
+            if (next_key < end) stage(1 - now, next_key, next_phase, is_last ? 0 : s + 1);
+          };
+          const float* right = staged + now * Tile::kStaged + 4 * across;
+          if constexpr (Tile::kStreams) {
+            if (phase == 0) left = right - 4 * across + kSlice * kPitch + own_row;
+          }
+          if constexpr (Tile::kBlocks > 1) {
+            stage_next();
+            multiply<Tile, 0, kSlice>(left, right, part);
+          } else {
+            // Of a scheduler's two warps one multiplies while the other computes addresses.
+            constexpr int kEarly = 6;
+            const bool is_early = warp % 8 < 4;
+            if (is_early) stage_next();
+            multiply<Tile, 0, kEarly>(left, right, part);
+            if (!is_early) stage_next();
+            multiply<Tile, kEarly, kSlice>(left, right, part);
+          }
+          if (!Tile::kStreams || phase > 0) left += kSlice * kRowPitch;
+          now = 1 - now;
+        }
+        if (phase > 0) {
+          // A tile by itself, then onto the sum: the rounding of thousands of keys, one after the other, would pile up.
+          const int pass = kIsLocal ? phase - 1 : 0;
 #pragma unroll
-      for (int e = 0; e < kKeyLoads; ++e) {
-        const int row = e % 2 * kLoadRows, lane = e / 2 * kLoadLanes;
-        const bool is_there = key + load_row + row < columns && d + load_lane + lane < p.width;
-        ahead[e] = is_there ? to_float(from[row * p.width + lane]) : 0.0f;
-      }
-    };
-    const auto stage_keys = [&](int d) {
-      if (d == 0 && threadIdx.x < kKeyTile) is_real[threadIdx.x] = real_ahead;
+          for (int i = 0; i < kOwn; ++i) {
+            const float faded = fade[own_row + i];
 #pragma unroll
-      for (int e = 0; e < kKeyLoads; ++e) {
-        staged[(e / 2 * kLoadLanes + load_lane) * kKeyPitch + e % 2 * kLoadRows + load_row] = ahead[e];
-      }
-    };
-    const auto read_values = [&](int key) {
-      const T* from = values + static_cast<int64_t>(key + value_row) * p.value_width + value_lane;
-#pragma unroll
-      for (int e = 0; e < kValueLoads; ++e) {
-        const int row = e / kPacks * kValueRows, lane = e % kPacks * kTileBand;
-        const bool is_there = key + value_row + row < columns && value_lane + lane < p.value_width;
-        ahead[e] = is_there ? to_float(from[row * p.value_width + lane]) : 0.0f;
-      }
-    };
-    const auto stage_values = [&] {
-#pragma unroll
-      for (int e = 0; e < kValueLoads; ++e) {
-        staged[(value_row + e / kPacks * kValueRows) * kPitch + value_lane + e % kPacks * kTileBand] = ahead[e];
-      }
-    };
+            for (int j = 0; j < kOwn; ++j) result[pass][i][j] = fmaf(result[pass][i][j], faded, part[i][j]);
+          }
+          continue;
+        }
 
-    float result[kOwn][4 * kPacks] = {};
-    read_keys(0, 0);
-    for (int key = 0; key < end; key += kKeyTile) {
-      float scores[kOwn][4] = {};
-      for (int d = 0; d < depth; d += kDepth) {
-        __syncthreads();
-        stage_keys(d);
-        __syncthreads();
-        if (d + kDepth < depth) {
-          read_keys(key, d + kDepth);
-        } else {
-          read_values(key);
+        bool sees_all = key + kColumns <= first_limit + 1;
+        if (mask != nullptr) {
+          const unsigned bits = __ballot_sync(kFullWarp, is_real);
+          if (threadIdx.x < kColumns && threadIdx.x % kWarp == 0) real[warp] = bits;
+          __syncthreads();
+#pragma unroll
+          for (int w = 0; w < kColumns / kWarp; ++w) sees_all = sees_all && real[w] == kFullWarp;
         }
-        multiply_tile<kDepth, kOwn, 1>(query + d * kRowPitch, kRowPitch, staged, kKeyPitch, scores);
-      }
-
-#pragma unroll
-      for (int i = 0; i < kOwn; ++i) {
-        const int own_limit = limit[own_row + i];
-        float now_most = kAbsent;
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          const int c = key + own_column + j;
-          const bool is_seen = c <= own_limit && is_real[own_column + j] != 0;
-          scores[i][j] = c >= columns ? kAbsent : is_seen ? scores[i][j] * p.scale : kUnseen;
-          now_most = scores[i][j] > now_most ? scores[i][j] : now_most;
-        }
-        const float before = most[own_row + i];
-        now_most = max_of_row(now_most);
-        now_most = before > now_most ? before : now_most;
-        const float fade = precise_exp(before - now_most);
-        float total = 0;
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          scores[i][j] = precise_exp(scores[i][j] - now_most);
-          total += scores[i][j];
-        }
-        total = sum_of_row(total);
-        __syncwarp();  // the row's threads, which share a warp, have read the maximum before
-        if (tile_column() == 0) {
-          most[own_row + i] = now_most;
-          sum[own_row + i] = fmaf(sum[own_row + i], fade, total);
-        }
-#pragma unroll
-        for (int j = 0; j < 4 * kPacks; ++j) result[i][j] *= fade;
-      }
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-#pragma unroll
-        for (int i = 0; i < kOwn; i += 4) {
-          *reinterpret_cast<float4*>(weights + (own_column + j) * kRowPitch + own_row + i) =
-              make_float4(scores[i][j], scores[i + 1][j], scores[i + 2][j], scores[i + 3][j]);
-        }
-      }
-      const int keys_here = min(kKeyTile, end - key);
-      for (int k = 0; k < keys_here; k += kValueDepth) {
-        __syncthreads();
-        stage_values();
-        __syncthreads();
-        if (k + kValueDepth < keys_here) {
-          read_values(key + k + kValueDepth);
-        } else if (key + kKeyTile < end) {
-          read_keys(key + kKeyTile, 0);
-        }
-        // A stage by itself, then onto the sum: the rounding of thousands of keys, one after the other, would pile up.
-#pragma unroll
-        for (int band = 0; band < kPacks; ++band) {
-          float part[kOwn][4] = {};
-          multiply_tile<kValueDepth, kOwn, 1>(weights + k * kRowPitch, kRowPitch, staged + band * kTileBand, kPitch,
-                                              part);
+        if constexpr (Tile::kStreams) {
 #pragma unroll
           for (int i = 0; i < kOwn; ++i) {
 #pragma unroll
-            for (int j = 0; j < 4; ++j) result[i][4 * band + j] += part[i][j];
+            for (int j = 0; j < kOwn; ++j) part[i][j] *= scale;
+          }
+        }
+        if (!sees_all) {
+#pragma unroll
+          for (int j = 0; j < kOwn; ++j) {
+            const int k = across + kAcross * j, c = key + k;
+            const bool is_there = mask == nullptr || (real[k / kWarp] >> k % kWarp & 1) != 0;
+#pragma unroll
+            for (int i = 0; i < kOwn; ++i) {
+              const bool is_seen = c <= limit[own_row + i] && is_there;
+              part[i][j] = c >= columns ? kAbsent : is_seen ? part[i][j] : kUnseen;
+            }
+          }
+        }
+        float now_most[kOwn], faded[kOwn], total[kOwn];
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i) {
+          now_most[i] = part[i][0];
+#pragma unroll
+          for (int j = 1; j < kOwn; ++j) now_most[i] = fmaxf(now_most[i], part[i][j]);
+#pragma unroll
+          for (int lanes = kAcross / 2; lanes > 0; lanes /= 2) {
+            now_most[i] = fmaxf(now_most[i], __shfl_xor_sync(kFullWarp, now_most[i], lanes));
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i) {
+          const float before = most[own_row + i];
+          now_most[i] = fmaxf(now_most[i], before);
+          faded[i] = power_of_two(before - now_most[i]);
+          total[i] = 0;
+#pragma unroll
+          for (int j = 0; j < kOwn; ++j) {
+            part[i][j] = power_of_two(part[i][j] - now_most[i]);
+            total[i] += part[i][j];
+          }
+          total[i] = sum_lanes<kAcross>(total[i]);
+        }
+        __syncwarp();  // the row's threads, which share a warp, have read the maximum before
+        if (across == 0) {
+#pragma unroll
+          for (int i = 0; i < kOwn; ++i) {
+            most[own_row + i] = now_most[i];
+            fade[own_row + i] = faded[i];
+            sum[own_row + i] = fmaf(sum[own_row + i], faded[i], total[i]);
+          }
+        }
+#pragma unroll
+        for (int j = 0; j < kOwn; ++j) {
+          float* to = weights + (across + kAcross * j) * kRowPitch + own_row;
+#pragma unroll
+          for (int i = 0; i < kOwn; i += 4) {
+            *reinterpret_cast<float4*>(to + i) =
+                make_float4(part[i][j], part[i + 1][j], part[i + 2][j], part[i + 3][j]);
           }
         }
       }
     }
+    __syncthreads();
 
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      const float scale = 1.0f / sum[own_row + i];
+      const int r = own_row + i;
+      if (r >= count) break;
+      const float inverse = 1.0f / sum[r];
+      T* y = p.y + ((batch * p.length + query_of(r)) * p.heads + head_of(r)) * p.value_width;
 #pragma unroll
-      for (int j = 0; j < 4 * kPacks; ++j) result[i][j] *= scale;
-    }
-    // Out by bands through shared memory, where the queries were: neighbouring threads then write neighbouring lanes.
+      for (int pass = 0; pass < Tile::kPasses; ++pass) {
 #pragma unroll
-    for (int band = 0; band < kPacks; ++band) {
-      __syncthreads();
+        for (int band = 0; band < 2; ++band) {
+          const int lane = pass * kColumns + band * kBand + 4 * across;
+          float four[4];
 #pragma unroll
-      for (int i = 0; i < kOwn; ++i) {
-        *reinterpret_cast<float4*>(query + (own_row + i) * kKeyPitch + own_column) =
-            make_float4(result[i][4 * band], result[i][4 * band + 1], result[i][4 * band + 2], result[i][4 * band + 3]);
+          for (int j = 0; j < 4; ++j) four[j] = result[pass][i][4 * band + j] * inverse;
+          if (is_packed) {
+            if (lane < value_width) store_pack<4>(y + lane, four);
+          } else {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+              if (lane + j < value_width) y[lane + j] = from_float<T>(four[j]);
+            }
+          }
+        }
       }
-      __syncthreads();
-      const int lane = band * kTileBand + value_lane;
-      for (int r = value_row; r < count; r += kValueRows) {
-        T* y = p.y + ((batch * p.length + query_of(r)) * p.heads + head_of(r)) * p.value_width;
-        if (lane < p.value_width) y[lane] = from_float<T>(query[r * kKeyPitch + value_lane]);
-      }
     }
-    __syncthreads();  // the next item overwrites queries and limits
+    __syncthreads();  // the next item overwrites offsets and limits
   }
 }
 
-template <typename T, int kPacks>
+template <typename Tile, typename T>
 void start(const AttentionParams<T>& p, cudaStream_t stream) {
-  const int64_t items = p.batch * p.kv_heads * ceil_div(p.length * (p.heads / p.kv_heads), kRowTile);
-  const int floats = (padded_width(p.width) + kKeyTile) * kRowPitch + staged_floats<kPacks>();
-  launch_shared("attention_prefill", attention_prefill_kernel<T, kPacks>, items, kTileThreads,
-                floats * static_cast<int>(sizeof(float)), stream, p);
+  const int64_t items = p.batch * p.kv_heads * ceil_div(p.length * (p.heads / p.kv_heads), Tile::kRows);
+  const float scale = static_cast<float>(p.scale * std::numbers::log2e);
+  launch_shared("attention_prefill", attention_prefill_kernel<T, Tile>, items, Tile::kThreads,
+                Tile::floats(p.width) * static_cast<int>(sizeof(float)), stream, p, scale,
+                is_packable<4, T>({p.v, p.y}, {p.value_width}));
 }
 
 }  // namespace
@@ -276,16 +331,11 @@ void attention_prefill(const AttentionParams<T>& p, cudaStream_t stream) {
   constexpr const char* kName = "attention_prefill";
   require_attention_sizes(kName, p);
   require_attention_operands(kName, p);
-  switch (ceil_div(p.value_width, kTileBand)) {
-    case 1:
-      return start<T, 1>(p, stream);
-    case 2:
-      return start<T, 2>(p, stream);
-    case 3:
-      return start<T, 3>(p, stream);
-    default:
-      return start<T, 4>(p, stream);
-  }
+  const int64_t widest = std::max(p.width, p.value_width);
+  if (widest <= 64) return start<AttentionTile<8, 1, false, 2>>(p, stream);
+  if (widest <= 128) return start<AttentionTile<16, 1, false, 1>>(p, stream);
+  if (widest <= 256) return start<AttentionTile<16, 2, false, 1>>(p, stream);
+  start<AttentionTile<16, 4, true, 1>>(p, stream);
 }
 
 template void attention_prefill<float>(const AttentionParams<float>&, cudaStream_t);

@@ -6,7 +6,6 @@
 
 namespace assay::fast {
 
-inline constexpr int64_t kWidestHead = 256;
 inline constexpr int64_t kMostColumns = int64_t{1} << 30;  // columns are counted in 32 bits
 
 template <typename T>

@@ -13,26 +13,6 @@ __device__ inline float sum_lanes(float value) {
   return value;
 }
 
-// The largest over a block, in every thread; as sum_block. A NaN may be passed over.
-__device__ inline float max_block(float value, float* partial) {
-  const auto max_of_warp = [](float most) {
-#pragma unroll
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-      const float other = __shfl_xor_sync(kFullWarp, most, offset);
-      most = other > most ? other : most;
-    }
-    return most;
-  };
-  value = max_of_warp(value);
-  const int warps = static_cast<int>(blockDim.x) / kWarp;
-  if (warps == 1) return value;
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  __syncthreads();  // an earlier call's have been read
-  if (lane == 0) partial[threadIdx.x / kWarp] = value;
-  __syncthreads();
-  return max_of_warp(lane < warps ? partial[lane] : -__builtin_inff());
-}
-
 // partial: kWarp floats of shared memory. blockDim.x is a multiple of kWarp; all threads take part. May be called again
 // with the same partial.
 __device__ inline float sum_block(float value, float* partial) {
