@@ -5,9 +5,19 @@
 namespace assay::fast {
 namespace {
 
-constexpr int kBatch = 16;  // chunks whose counts are read at a time
+constexpr int kBatch = 16;  // reads in flight: chunks whose counts a thread reads, pairs of a lane
+static_assert(kOrderChunk % (kBatch * kWarp) == 0);
 
 __device__ inline int lanes_below() { return static_cast<int>((1u << (threadIdx.x % kWarp)) - 1); }
+
+// Of every kWarp-th pair; -1 past the last.
+__device__ inline void read_experts(const ExpertOrder& p, int64_t first, int (&experts)[kBatch]) {
+#pragma unroll
+  for (int i = 0; i < kBatch; ++i) {
+    const int64_t pair = first + i * kWarp;
+    experts[i] = pair < p.pairs ? p.experts[pair] : -1;
+  }
+}
 
 // One warp a chunk.
 __global__ void __launch_bounds__(kWarp) expert_count_kernel(ExpertOrder p) {
@@ -16,9 +26,13 @@ __global__ void __launch_bounds__(kWarp) expert_count_kernel(ExpertOrder p) {
   for (int64_t chunk = blockIdx.x; chunk < p.chunks; chunk += gridDim.x) {
     for (int e = lane; e < p.count; e += kWarp) counts[e] = 0;
     __syncwarp();
-    for (int64_t i = lane; i < kOrderChunk; i += kWarp) {
-      const int64_t pair = chunk * kOrderChunk + i;
-      if (pair < p.pairs) atomicAdd(&counts[p.experts[pair]], 1);
+    for (int64_t batch = 0; batch < kOrderChunk; batch += kBatch * kWarp) {
+      int experts[kBatch];
+      read_experts(p, chunk * kOrderChunk + batch + lane, experts);
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        if (experts[i] >= 0) atomicAdd(&counts[experts[i]], 1);
+      }
     }
     __syncwarp();
     for (int e = lane; e < p.count; e += kWarp) p.counts[chunk * p.count + e] = counts[e];
@@ -89,19 +103,25 @@ __global__ void __launch_bounds__(kWarp) expert_place_kernel(ExpertOrder p) {
   for (int64_t chunk = blockIdx.x; chunk < p.chunks; chunk += gridDim.x) {
     for (int e = lane; e < p.count; e += kWarp) next[e] = p.offsets[e] + p.counts[chunk * p.count + e];
     __syncwarp();
-    for (int64_t i = lane; i < kOrderChunk; i += kWarp) {
-      const int64_t pair = chunk * kOrderChunk + i;
-      const int expert = pair < p.pairs ? p.experts[pair] : -1;
-      const unsigned alike = __match_any_sync(kFullWarp, expert);
-      const int rank = __popc(alike & static_cast<unsigned>(lanes_below()));
-      const int place = expert < 0 ? 0 : next[expert] + rank;
-      __syncwarp();
-      if (expert >= 0) {
-        p.order[place] = static_cast<int32_t>(pair);
-        p.place_of[pair] = place;
-        if (rank == 0) next[expert] += __popc(alike);
+    for (int64_t batch = 0; batch < kOrderChunk; batch += kBatch * kWarp) {
+      const int64_t first = chunk * kOrderChunk + batch + lane;
+      int experts[kBatch];
+      read_experts(p, first, experts);
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const int64_t pair = first + i * kWarp;
+        const int expert = experts[i];
+        const unsigned alike = __match_any_sync(kFullWarp, expert);
+        const int rank = __popc(alike & static_cast<unsigned>(lanes_below()));
+        const int place = expert < 0 ? 0 : next[expert] + rank;
+        __syncwarp();
+        if (expert >= 0) {
+          p.order[place] = static_cast<int32_t>(pair);
+          p.place_of[pair] = place;
+          if (rank == 0) next[expert] += __popc(alike);
+        }
+        __syncwarp();
       }
-      __syncwarp();
     }
   }
 }

@@ -2,10 +2,11 @@
 //
 //     order[place] = pair, all pairs of expert 0 first, ascending within an expert;  place_of[pair] = place
 //     offsets[e], offsets[e + 1]   the places of expert e
-//     tiles[e], tiles[e + 1]       its row tiles, of tile_rows places each; tile_expert[tile] = e
+//     tiles[e], tiles[e + 1]       its row tiles, ceil(places / tile_rows); tile_expert[tile] = e
 //
 // cost      8 bytes a pair read and written, and 4 bytes for each expert of each chunk of kOrderChunk pairs, three
-// times numerics  integers: the order depends on nothing but the experts
+//           times
+// numerics  integers: the order depends on nothing but the experts
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -7,8 +7,9 @@
 //
 // requires  1 <= T <= kGemvRows; x_stride >= in; y_stride >= out
 // cost      (in out + T (in + out)) sizeof(T) bytes: the weight is read once
-// numerics  float32: a lane's share of a row in ascending order, then a butterfly over the warp; the sum of a row does
-//           not depend on T
+// numerics  float32: a lane's share of a row in ascending order, then a butterfly over the warp, then the warps that
+//           share the row in ascending order; how many share it depends on `in` and on whether rows are read by 16
+//           bytes, so the sum of a row does not depend on T
 // source    models.md 1.2
 // twin      reference/ops/linear.hpp
 #pragma once
