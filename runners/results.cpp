@@ -32,7 +32,7 @@ void make_folder(const fs::path& folder, const std::string& option) {
   if (error || !fs::is_directory(folder, error))
     throw HarnessError(folder.string(),
                        fmt::format("cannot make the folder: {}", error ? error.message() : "a file is there"),
-                       fmt::format("choose another folder with {} DIR", option));
+                       "choose another folder for " + option);
 }
 
 std::string text_of(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
@@ -170,7 +170,7 @@ void check_writable(const fs::path& folder, const std::string& option) {
   fs::remove(trial, ignored);
   if (!stream)
     throw HarnessError(folder.string(), fmt::format("cannot write: {}", std::strerror(error)),
-                       fmt::format("choose another folder with {} DIR", option));
+                       "choose another folder for " + option);
 }
 
 }  // namespace assay

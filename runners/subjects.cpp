@@ -1,8 +1,11 @@
 #include "runners/subjects.hpp"
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <algorithm>
+#include <cstring>
+#include <fstream>
 #include <system_error>
 
 #include "cases/spec/error.hpp"
@@ -11,6 +14,21 @@
 namespace assay {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Of a library that was copied in part dlopen maps pages that are not there, and reading them kills the process.
+bool is_cut_short(const fs::path& library) {
+  Elf64_Ehdr header{};
+  std::ifstream stream(library, std::ios::binary);
+  if (!stream.read(reinterpret_cast<char*>(&header), sizeof header)) return false;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(library, error);
+  return !error && size < header.e_shoff + uint64_t{header.e_shnum} * header.e_shentsize;
+}
+
+}  // namespace
 
 SubjectPlace find_subject(const std::string& name, const fs::path& executable) {
   SubjectPlace place;
@@ -45,6 +63,7 @@ std::optional<Unavailable> missing_library(const SubjectPlace& place) {
 OpenedSubject open_subject(const SubjectPlace& place) {
   if (auto missing = missing_library(place)) return {nullptr, missing};
   const std::string where = "subject " + place.name;
+  if (is_cut_short(place.library)) throw InputError(where, "the file is cut short", "build or copy it again");
   void* library = dlopen(place.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     throw InputError(where, dlerror(), "a library it needs is missing, or it was built for another machine");

@@ -116,6 +116,32 @@ TEST_F(Runs, OnlyCloseNamesAreSuggested) {
   expect_ends(shell(command("list mambo")), 2, {"nearest: mamba"});
 }
 
+TEST_F(Runs, ALibraryThatWasCutShortIsNamed) {
+  const fs::path library = root() / "cut.so";
+  fs::copy_file(ASSAY_TINY_SUBJECT, library);
+  fs::resize_file(library, 3000);
+  const std::string subject = " --subject " + shell_quoted(library.string());
+  const std::string root_of_shapes = " --root " + shell_quoted(ASSAY_ROOT);
+  expect_ends(shell(command("run mamba" + subject)), 2, {"cut.so", "is cut short", "copy it again"});
+  expect_ends(shell(shell_quoted(ASSAY_EXECUTABLE) + " bench ssd" + subject + root_of_shapes), 2, {"is cut short"});
+}
+
+// Before anything is timed, and before a GPU is asked for.
+TEST_F(Runs, WhatBenchIsGivenIsCheckedFirst) {
+  const fs::path files = root() / "runners/bench", pipe = root() / "pipe";
+  fs::create_directories(files);
+  fs::copy_file(fs::path(ASSAY_ROOT) / "runners/bench/shapes.json", files / "shapes.json");
+  write_file(files / "peers.json", "{");
+  expect_ends(shell(command("bench --peers")), 2, {"peers.json", "truncated"});
+  expect_ends(shell(command("bench mamba3")), 2, {"no kernel or model 'mamba3'", "mamba2"});
+  expect_ends(shell(command("bench --json ''")), 2, {"--json", "is empty"});
+  expect_ends(shell(command("bench --json /tmp")), 2, {"--json", "'/tmp' is not a regular file"});
+  expect_ends(shell(command("bench --json /proc/x")), 3, {"cannot write", "choose another folder for --json"});
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  expect_ends(shell(command("bench --json " + shell_quoted(pipe.string()))), 2, {"is not a regular file"});
+  EXPECT_TRUE(fs::is_fifo(pipe)) << "it was replaced";
+}
+
 TEST_F(Runs, AMisspeltFieldIsNamedWithTheNearest) {
   const fs::path file = root() / "cases/models/mamba/logits.a.json";
   nlohmann::json document = read_json(file);

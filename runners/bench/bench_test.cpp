@@ -40,6 +40,13 @@ TEST(Bench, TheTableOfTheRepositoryIsWhole) {
   EXPECT_THROW(choose(rows, {"sdd"}), InputError);
 }
 
+TEST(Bench, AFormThatNoEngineHasIsRefused) {
+  const std::filesystem::path file = std::filesystem::path(ASSAY_ROOT) / "runners/bench/shapes.json";
+  json document = read_json(file);
+  document.at("rows").at(0).at("form") = "chunky";
+  EXPECT_THROW(parse_table(document, file), InputError);
+}
+
 TEST(Bench, QuantilesLieBetweenNeighbours) {
   EXPECT_DOUBLE_EQ(quantile({4, 1, 3, 2}, 0.5), 2.5);
   EXPECT_DOUBLE_EQ(quantile({4, 1, 3, 2}, 0), 1);

@@ -6,6 +6,8 @@
 
 #include "cases/spec/error.hpp"
 #include "cases/spec/json.hpp"
+#include "cases/spec/model_spec.hpp"
+#include "cases/spec/op_forms.hpp"
 #include "cases/spec/select.hpp"
 
 namespace assay::bench {
@@ -34,6 +36,7 @@ Table parse_table(const json& document, const std::filesystem::path& file) {
     row.gate = rows[i].value("gate", std::map<std::string, int64_t>{});
     row.peer = rows[i].value("peer", json());
     check_point(op_spec(row.op), row.point, where);
+    if (!row.form.empty()) check_form(row.op, row.form, where + "/form");
     for (const auto& [name, size] : row.gate)
       if (const auto whole = row.point.sizes.find(name); whole == row.point.sizes.end() || size > whole->second)
         throw InputError(where + "/gate/" + name, "is no part of the shape");
@@ -60,8 +63,9 @@ std::vector<const Row*> choose(const Table& table, const std::vector<std::string
       is_known = true;
       chosen.insert(&row);
     }
+    for (const ModelSpec& spec : model_specs()) known.emplace(spec.name);
     if (!is_known && chosen.size() == before)
-      throw InputError("bench", "no kernel '" + kernel + "' is timed",
+      throw InputError("bench", "no kernel or model '" + kernel + "' is timed",
                        "nearest: " + nearest_list(kernel, {known.begin(), known.end()}));
   }
   std::vector<const Row*> rows;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,15 @@ struct Options {
   std::string peers_python;
   double peers_timeout_s = 300;
 };
+
+// Refused before the first row is timed. Only a regular file is written: another kind would be replaced by one.
+void check_json_file(const std::string& name) {
+  const std::filesystem::path file = std::filesystem::absolute(name);
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored))
+    throw InputError("--json", "'" + name + "' is not a regular file", "name the file to write, e.g. out/bench.jsonl");
+  check_writable(file.parent_path(), "--json");
+}
 
 // The rows of --json: the file is whole after each.
 class Lines {
@@ -88,7 +98,8 @@ bench::Measured measured_row(const bench::Row& row, const bench::Table& table, S
 
 // Returns how many rows failed; none where the subject or its gate cannot be used here.
 std::optional<int64_t> run_kernels(const std::vector<const bench::Row*>& rows, const bench::Table& table,
-                                   const Options& options, Lines& json, const Invocation& invocation) {
+                                   const bench::PeerTable& named, const Options& options, Lines& json,
+                                   const Invocation& invocation) {
   const auto subject = open_for_bench(options.subject, "its kernels are what is timed", invocation);
   if (!subject) return std::nullopt;
   const auto reference = open_for_bench("reference", "no time is shown without its gate", invocation);
@@ -96,7 +107,6 @@ std::optional<int64_t> run_kernels(const std::vector<const bench::Row*>& rows, c
   for (const std::string& line : bench::header_lines(subject->capabilities(), table, options.repetitions))
     fmt::print("{}\n", line);
   const auto peers = open_peers(options, subject->capabilities().device, invocation);
-  const bench::PeerTable named = peers ? bench::read_peers(invocation.root(), table) : bench::PeerTable();
   int64_t failed = 0;
   std::chrono::duration<double> whole{}, longest{};
   std::string longest_row;
@@ -128,12 +138,12 @@ int run_bench(const Options& options, const Invocation& invocation) {
   const std::vector<std::string> models = bench::named_models(options.names, kernels);
   std::vector<const bench::Row*> rows;
   if (models.empty() || !kernels.empty()) rows = bench::choose(table, kernels);
-  if (!options.json_file.empty())
-    check_writable(std::filesystem::absolute(options.json_file).parent_path(), "--json " + options.json_file);
+  const bench::PeerTable named = options.has_peers ? bench::read_peers(invocation.root(), table) : bench::PeerTable();
+  if (!options.json_file.empty()) check_json_file(options.json_file);
   Lines json(options.json_file);
   int64_t failed = 0;
   if (!rows.empty()) {
-    const std::optional<int64_t> without = run_kernels(rows, table, options, json, invocation);
+    const std::optional<int64_t> without = run_kernels(rows, table, named, options, json, invocation);
     if (!without) return kExitSkipped;
     failed += *without;
   }
@@ -177,7 +187,8 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   command
       ->add_option("--json", options->json_file,
                    "Write the rows here (schemas runners/schema/bench.schema.json, bench_model.schema.json)")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check([](const std::string& file) { return file.empty() ? "is empty: name the file to write" : ""; });
   command->add_option("--repetitions", options->repetitions, "Timed launches a row")
       ->type_name("N")
       ->check(CLI::Range(1, 100000))
