@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/storage.cuh"

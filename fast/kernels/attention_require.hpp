@@ -29,7 +29,7 @@ void require_attention_operands(const char* kernel, const AttentionParams<T>& p)
   require_pointer(kernel, "y", p.y);
   require_stride(kernel, "q_head_stride", p.q_head_stride, p.width);
   require_stride(kernel, "q_stride", p.q_stride, (p.heads - 1) * p.q_head_stride + p.width);
-  // With P on the device the columns are at most the capacity.
+  // P on the device is not known here: at least the new columns.
   const int64_t columns = p.past_on_device == nullptr ? p.past + p.length : p.length;
   if (p.mask != nullptr) require_stride(kernel, "mask_stride", p.mask_stride, columns);
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "fast/kernels/attention.hpp"
-#include "fast/kernels/attention_require.hpp"
 #include "fast/kernels/launch.cuh"
 
 namespace assay::fast {

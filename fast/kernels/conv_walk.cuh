@@ -5,7 +5,6 @@
 // causal_conv1d.hpp says.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "fast/kernels/launch.cuh"

@@ -2,6 +2,9 @@
 // the earlier one wrote may be read only after wait_for_earlier(), which every block must call.
 #pragma once
 
+#include <algorithm>
+#include <type_traits>
+
 #include "fast/kernels/launch.cuh"
 
 namespace assay::fast {

@@ -12,10 +12,10 @@
 // out  y          [T, X]            dense; may not alias x
 //
 // experts_grouped: (token, slot) pairs are sorted by expert on the device (counting sort, stable), each expert's rows
-// gathered into tiles of two matrix products (experts_product.cuh: 64 rows, or 16 where T k / E is small), and the
-// results summed token by token. experts_gemv: no sorting, for the few rows of decoding; of up to 256 neighbouring
-// pairs (8 tokens in the second product) those of one expert are found and read its matrices together. Neither waits
-// for the host; nothing depends on which experts were chosen but the time.
+// gathered into tiles of two matrix products (experts_product.cuh: 64 rows, or 16 where experts have few or tiles would
+// be few), and the results summed token by token. experts_gemv: no sorting, for the few rows of decoding; of up to 256
+// neighbouring pairs (8 tokens in the second product) those of one expert are found and read its matrices together.
+// Neither waits for the host; nothing depends on which experts were chosen but the time.
 //
 // requires  T k < 2^31; E <= 1024; a tile's share of columns counts in 32 bits: X, F < 2^31
 // cost      flops: 2 T k F X (3 or 2); bytes: the matrices of the experts that are used, and 2 T X sizeof(T)

@@ -2,15 +2,15 @@
 //
 //     k^ = k / sqrt(sum k^2 + epsilon);  q^ likewise, times 1 / sqrt(K)       (k and q as they are without has_l2norm)
 //     g[t, h]    = a[h] softplus(g[t, h] + dt_bias[h])                         (g[t, h] as it is where a is null)
-//     beta[t, h] = sigmoid(beta[t, h])                                         (beta[t, h] as it is without
-//     has_sigmoid) S[t] = exp(g[t]) S[t-1] + k^[t] e[t]^T,   e[t] = beta[t] (v[t] - exp(g[t]) S[t-1]^T k^[t]) o[t] =
-//     S[t]^T q^[t]                        value head h reads key head h / (Hv / Hk)
+//     beta[t, h] = sigmoid(beta[t, h])                       (beta[t, h] as it is without has_sigmoid)
+//     S[t] = exp(g[t]) S[t-1] + k^[t] e[t]^T,   e[t] = beta[t] (v[t] - exp(g[t]) S[t-1]^T k^[t])
+//     o[t] = S[t]^T q^[t]                                    value head h reads key head h / (Hv / Hk)
 //
-// By chunks of Q = 64 steps, with c_i the inclusive sum of g inside the chunk, D_ij = exp(c_i - c_j) for j <= i, else
-// 0:
+// By chunks of Q = 64 steps, with c_i the inclusive sum of g inside the chunk, D_ij = exp(c_i - c_j) for j <= i,
+// otherwise 0, and o the product element by element:
 //     within   A = strictly lower part of diag(beta) (K^ K^^T) o D;  X = (I + A)^-1 diag(beta);  P = (Q^ K^^T) o D
-//     state    R = V - diag(e^c) K^ S;  E = X R;  O = diag(e^c) Q^ S + (P X) R;  S <- e^{c_Q} S + K^^T diag(e^{c_Q -
-//     c}) E
+//     state    R = V - diag(e^c) K^ S;  E = X R;  O = diag(e^c) Q^ S + (P X) R
+//     passing  S <- e^{c_Q} S + K^^T diag(e^{c_Q - c}) E
 //
 // in   q, k           [B, L, Hk, K]  row (b, t) at (b * L + t) * q_stride; the strides below likewise
 //      v              [B, L, Hv, V]  v_stride (q, k, v: slices of the convolution's output)

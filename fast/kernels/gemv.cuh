@@ -4,7 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
 #include <cstring>
 
 #include "fast/kernels/launch.cuh"

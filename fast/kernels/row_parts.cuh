@@ -2,7 +2,6 @@
 // load_logits: neighbours of a part, -inf behind its end.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "fast/kernels/launch.cuh"

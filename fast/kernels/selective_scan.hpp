@@ -21,11 +21,11 @@
 //      ungated        [B, L, I]  u, dense, for probes; null: not written
 //
 // requires  1 <= N <= 256; G divides I; every stride >= the width of its row
-// cost      (x, dt, z, y) 4 B L I sizeof(T) + 2 B L G N sizeof(T) + 8 B I N bytes, each touched once
-// numerics  float32; each step's decay by itself, without bias where it is near 1 (decay.cuh); the sum over n is a
-// fixed
-//           tree. Time is cut into segments where B * I alone does not fill the device; the carry into a segment is
-//           exp(a * sum d), of a compensated sum, times the carry before it. The cut depends on the shape alone, so
+// cost      (x, dt, z, y) 4 B L I sizeof(T) + 2 B L G N sizeof(T) + 8 B I N bytes, each touched once (x, dt and b twice
+//           where time is cut into segments, plus the workspace)
+// numerics  float32; each step's decay by itself, without bias where it is near 1 (decay.cuh); the sum over n in a
+//           fixed order. Time is cut into segments where B * I alone does not fill the device; the carry into a segment
+//           is exp(a * sum d), of a compensated sum, times the carry before it. The cut depends on the shape alone, so
 //           results are the same in every run, but a row of a batch may differ from the row alone in the last digits.
 // source    models.md B3; Gu & Dao 2023, algorithm 2
 // twin      reference/ops/selective_scan.hpp

@@ -24,7 +24,7 @@
 //      final_state    [B, Nh, P, N]  float32; null: not written; may alias initial_state
 //      dt_out         [B, L, Nh]     d, dense, for probes; null: not written
 //
-// requires  G divides Nh; 0 <= chunk_size (0: kSsdChunk; above kSsdChunk: kSsdChunk, the result does not depend on it);
+// requires  G divides Nh; 0 <= chunk_size (0, and what is above kSsdChunk: kSsdChunk; it shows in the rounding alone);
 //           dt_min <= dt_max; d a <= 0, as decays inside a chunk are products of two; L, Nh, P, N, G otherwise any size
 // cost      bytes: (2 Nh P + 2 G N + Nh) B L sizeof(T) + 8 B Nh P N, plus the workspace: the states of L / Q chunks
 //           written once and read twice; flops: B L (Nh (Q P + 4 P N) + G Q N), float32 FMA, with W and its

@@ -2,10 +2,8 @@
 // lie in shared memory with the summed index slowest, rows[k][128] and columns[k][64], and come in slices of 16
 // summands.
 //
-// numerics  fused multiply-adds, k ascending. The place where tensor cores go
+// numerics  fused multiply-adds, k ascending
 #pragma once
-
-#include <cstdint>
 
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/ssd.hpp"
