@@ -4,21 +4,13 @@
 
 #include <cstdint>
 
+#include "fast/kernels/async_copy.cuh"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/storage.cuh"
 
 namespace assay::fast {
 
 inline constexpr int kChunk = 4;
-
-// Copies before a commit are a group. After the wait all but the youngest kPending groups of this thread have arrived,
-// which other threads see from the next barrier on.
-__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int kPending>
-__device__ inline void wait_copies_but() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-__device__ inline void wait_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // 16 bytes, both ends aligned.
 __device__ inline void copy_packed(float* to, const float* from) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "fast/kernels/async_copy.cuh"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/storage.cuh"
 
@@ -59,8 +60,6 @@ __device__ inline void copy_to_shared(float* to, const T* from, bool is_there) {
     for (int i = 0; i < kWidth; ++i) to[i] = elements[i];
   }
 }
-
-__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // The first element of a slice that a thread copies: its row of the source, its lane there, its place in the slice.
 struct Share {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "fast/kernels/async_copy.cuh"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/quotient.cuh"
 #include "fast/kernels/storage.cuh"
@@ -83,11 +84,6 @@ __device__ inline void copy_ahead(Access* to, const Access* from) {
     *to = *from;
   }
 }
-__device__ inline void end_copy_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int kLater>
-__device__ inline void wait_for_copies_but() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
-}
 
 // A thread owns one pack of channels of one row over kTile time steps. Packs are the fastest index, so that a warp
 // reads neighbouring channels. What it reads is on its way through a ring in shared memory, of which each thread sees
@@ -123,7 +119,7 @@ __device__ inline void conv_walk(const Params& p, const T* const (&inputs)[kInpu
           copy_ahead(&ring[stage][k][threadIdx.x], reinterpret_cast<const Access*>(inputs[k] + in));
         in += stride;
       }
-      end_copy_group();
+      commit_copies();
     };
     const auto arrived = [&](int stage, float(&read)[kInputs][kWidth]) {
 #pragma unroll

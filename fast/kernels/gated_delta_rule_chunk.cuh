@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "fast/kernels/async_copy.cuh"
 #include "fast/kernels/gated_delta_rule.hpp"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/storage.cuh"
@@ -51,8 +52,7 @@ __device__ inline void load_quad(const T* row, int64_t at, int64_t width, bool i
   }
 }
 
-// kCount floats to shared memory, behind the thread's back; zeros where not is_there. What was copied before a commit
-// is there, for the thread itself, once wait_async has left at most kLater later commits unfinished.
+// kCount floats to shared memory, asynchronously; zeros where not is_there.
 template <int kCount>
 __device__ inline void copy_async(float* to, const float* from, bool is_there) {
   constexpr int kBytes = kCount * static_cast<int>(sizeof(float));
@@ -65,13 +65,6 @@ __device__ inline void copy_async(float* to, const float* from, bool is_there) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(kBytes), "r"(bytes)
                  : "memory");
   }
-}
-
-__device__ inline void commit_async() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-
-template <int kLater>
-__device__ inline void wait_async() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
 }
 
 // Four elements of a row of which `left` exist, the others as 0, to shared memory: in float32 by copy_async.

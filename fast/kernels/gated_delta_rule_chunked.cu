@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 2)
           from_k += kKeyStep * p.k_stride;
         }
       }
-      commit_async();
+      commit_copies();
       next_stage = next_stage + 1 == kStages ? 0 : next_stage + 1;
       if (++next_slab == key_slabs + 4) {
         next_slab = 0;
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 2)
     // The slab that is next to be used. The barrier also lets go of the one before it, which fetch_next then
     // overwrites.
     auto await = [&] {
-      wait_async<kStages - 2>();
+      wait_for_copies_but<kStages - 2>();
       __syncthreads();
       const float* slab = ring + stage * kSlab;
       stage = stage + 1 == kStages ? 0 : stage + 1;
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 2)
         multiply<Tile, 0>(slab + own_row, held + s * kDepth * kPitch + own_column, kDepth, result);
       }
       if (half == 0) {
-        if (key_slabs < kStages) wait_async<0>();
+        if (key_slabs < kStages) wait_for_copies_but<0>();
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
           const float scale = factor[kKeyFromStart * kTile + ti + 8 * r];

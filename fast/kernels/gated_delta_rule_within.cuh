@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(kDeltaRuleWithinThreads, 6)
         from_k += 8 * p.k_stride;
         from_q += 8 * p.q_stride;
       }
-      commit_async();
+      commit_copies();
     };
     fetch(0, staged[0]);
     if (thread < kWarp) delta_rule_gates(p, first, count, head, sums, beta);
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(kDeltaRuleWithinThreads, 6)
     for (int depth = 0; depth < p.key_dim; depth += kDeltaRuleDepth) {
       const float* slab = staged[stage];
       stage ^= 1;
-      wait_async<0>();
+      wait_for_copies_but<0>();
       __syncthreads();
       if (depth + kDeltaRuleDepth < p.key_dim) fetch(depth + kDeltaRuleDepth, staged[stage]);
 #pragma unroll 1

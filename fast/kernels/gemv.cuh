@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "fast/kernels/async_copy.cuh"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/reduce.cuh"
 #include "fast/kernels/storage.cuh"
@@ -35,15 +36,6 @@ __device__ inline void copy_async(void* to_shared, const void* from) {
       "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to_shared))),
       "l"(__cvta_generic_to_global(from))
       : "memory");
-}
-
-// Ends the thread's group of copies.
-__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-
-// Until all but the thread's latest kGroups groups have arrived.
-template <int kGroups>
-__device__ inline void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
 }
 
 // The sums over the warp of kCount values (a power of two, at most kWarp), each by the tree of sum_lanes; lane l gets

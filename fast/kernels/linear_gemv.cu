@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kMostSplit* kWarp, 2) linear_gemv_ring_kernel(
     float sum[kRows * kOut] = {};
     for (int64_t pack = begin; pack - lane < packs; pack += step) {
       start_ahead();
-      wait_for_copies<kStages - 1>();
+      wait_for_copies_but<kStages - 1>();
       if (pack < packs) {
         float w[kOut][kWidth];
 #pragma unroll

@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(L::kThreads, L::kResident)
     for (int first = 0; first < length; first += L::kSteps, ++turn) {
       Tile<L, kPass>& tile = tiles[turn % 2];
       const int steps = min(L::kSteps, length - first);
-      wait_copies();
+      wait_for_copies();
       __syncthreads();
       if (first + L::kSteps < length) copy(tiles[(turn + 1) % 2], first + L::kSteps, turn + 1);
       if (p.dt_bias != nullptr || is_d_written) {

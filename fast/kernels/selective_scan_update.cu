@@ -118,13 +118,13 @@ __global__ void __launch_bounds__(kUpdateThreads, L::kOwn == 4 ? 10 : 4)
     const float skip = has_channel ? p.skip[channel] : 0.0f;
 #pragma unroll
     for (int k = 0; k < L::kOwn; ++k) a[k] = in_powers_of_two(a[k]);
-    wait_copies_but<L::kRows>();
+    wait_for_copies_but<L::kRows>();
     __syncthreads();
 
     float sum = 0;
     const auto walk = [&](auto index) {
       constexpr int r = decltype(index)::value;
-      wait_copies_but<L::kRows - 1 - r>();
+      wait_for_copies_but<L::kRows - 1 - r>();
       if (r >= count) return;
       float y = 0;
       if (is_held) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "fast/kernels/async_copy.cuh"
 #include "fast/kernels/launch.cuh"
 #include "fast/kernels/storage.cuh"
 
@@ -55,12 +56,12 @@ struct TileRing {
         }
       }
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    commit_copies();
     fill_slot = fill_slot + 1 == kSlots ? 0 : fill_slot + 1;
   }
   // What this lane asked for in the oldest slot.
   __device__ const T* drain() const {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kSlots - 1) : "memory");
+    wait_for_copies_but<kSlots - 1>();
     return slots + drain_slot * slot_elements;
   }
   __device__ void release() {
